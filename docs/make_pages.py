@@ -139,6 +139,17 @@ def figure(match, base, html_folder):
     return raw(f'<div class="figures" id="{name}">{"".join(images)}{data}</div>')
 
 
+def image(match, base, html_folder):
+    """A picture of a README, which follows the colour scheme by itself."""
+    source = (base / match[2]).resolve()
+    if not source.exists():
+        raise SystemExit(f"make_pages: {base}: no picture {match[2]}")
+    name = Path("figures") / source.parent.name / source.name
+    (html_folder / name).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, html_folder / name)
+    return raw(f'<a href="{name}"><img class="picture" loading="lazy" alt="{html.escape(match[1])}" src="{name}"/></a>')
+
+
 @cache
 def results():
     """The results whose figures the READMEs show, or None."""
@@ -223,6 +234,7 @@ def convert(text, base, pages, html_folder, levels=None, own=None):
         part = re.sub(r"^(<details>.*|</details>)$", lambda m: raw(m[1], "[block]"), part, flags=re.MULTILINE)
         part = re.sub(r'<picture><source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)"\s+alt="([^"]*)"></picture>',
                       lambda m: figure(m, base, html_folder), part)
+        part = re.sub(r"!\[([^\]]*)\]\(([^)\s]+\.svg)\)", lambda m: image(m, base, html_folder), part)
         # The sidebar shows headings as they are written, so code in them loses its backquotes.
         part = re.sub(r"^(#{1,4} (.*))$", lambda m: re.sub(r"`([^`*<\\]+)`", r"\1", m[1])
                       + (f" {{#{own}-{slug(m[2])}}}" if own else ""), part, flags=re.MULTILINE)

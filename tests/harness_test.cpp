@@ -293,7 +293,7 @@ TEST(Request, CarriesEveryOption) {
   Options all;
   all.list = all.check = all.explain = all.no_trace = all.all = true;
   all.levels = {"a", "b"}, all.sizes = {"4x64"};
-  all.ladder = "ladder", all.json = "json";
+  all.ladder = "ladder", all.json = "json", all.draw = "draw";
   all.launches = "launches", all.timeline = "timeline";
   all.profile = all.energy = all.describe = all.in_process = true;
   all.exercise = 3, all.seed = UINT64_MAX, all.seconds = 1.5, all.time_limit = 7;

@@ -3,6 +3,7 @@
 // by bit, and in two orders of k.
 //   chapter-5-sums                    three experiments
 //   chapter-5-sums NUMBER[*COUNT]...  your numbers, bf16: as given, and the last first
+//   chapter-5-sums --json FILE        three experiments as the data of a picture (docs/pictures.md)
 // A number is decimal or a power of two, such as 2^-25. Exit status 1 if the sums of your numbers
 // are equal in both orders: exercise 7 is to find some that differ.
 #include <algorithm>
@@ -10,6 +11,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -63,16 +65,20 @@ std::string binary(double value, int bits) {
   return text;
 }
 
-/// 1 and `count` times 2^-bit, which add up to 1 + 2^-23: as a picture, and what the sum was.
-bool show_cut(int bit) {
-  const int count = 1 << (bit - 23);
-  std::vector<float> numbers(static_cast<std::size_t>(count), std::ldexp(1.0f, -bit));
+/// As many times 2^-bit as make 2^-23, the last bit that fp32 has beside a 1.
+std::vector<float> small_ones(int bit) {
+  return std::vector<float>(std::size_t{1} << (bit - 23), std::ldexp(1.0f, -bit));
+}
+
+/// 1 and small_ones(bit): what is added up, and what the sum was.
+void show_cut(int bit) {
+  std::vector<float> numbers = small_ones(bit);
+  const int count = static_cast<int>(numbers.size());
   numbers.insert(numbers.begin(), 1.0f);
   const float sum = tensor_core_sum(numbers);
   std::printf("       1         %s\n  %2d x 2^-%d     %s\n     sum         %s   %s\n\n",
               binary(1, 28).c_str(), count, bit, binary(std::ldexp(1.0, -bit), 28).c_str(),
               binary(sum, 28).c_str(), sum > 1 ? "counted" : "cut off");
-  return sum > 1;
 }
 
 void show_orders(const char* title, std::vector<float> numbers) {
@@ -82,6 +88,55 @@ void show_orders(const char* title, std::vector<float> numbers) {
   const float reversed = tensor_core_sum(numbers);
   std::printf("%s\n  as given %.9g, the last first %.9g: %s\n", title, given, reversed,
               given == reversed ? "equal" : "they differ");
+}
+
+/// The most places below the largest exponent at which a term still counts.
+int kept_bits() {
+  int kept = 23;
+  for (int bit = 24; bit <= 27; ++bit) {
+    std::vector<float> numbers = small_ones(bit);
+    numbers.insert(numbers.begin(), 1.0f);
+    if (tensor_core_sum(numbers) > 1) kept = bit;
+  }
+  return kept;
+}
+
+/// How many terms are added at once: small ones are cut off beside a 1, but not in a group before
+/// that of the 1.
+int terms_of_group(int kept) {
+  for (std::size_t at = small_ones(kept + 1).size(); at < 16; ++at) {
+    std::vector<float> numbers = small_ones(kept + 1);
+    numbers.resize(at);
+    numbers.push_back(1.0f);
+    if (tensor_core_sum(numbers) > 1) return static_cast<int>(at);
+  }
+  return 16;
+}
+
+/// The data of a picture: the last bit that counts, the first that is cut off, and two orders.
+void write_json(const char* name) {
+  const int kept = kept_bits();
+  std::FILE* file = std::fopen(name, "w");
+  if (file == nullptr) throw std::runtime_error(std::string("cannot write ") + name);
+  std::fprintf(file,
+               "{\"schema\": 1, \"kind\": \"sums\", \"chapter\": 5, \"device\": \"%s\", "
+               "\"fraction_bits\": %d, \"terms\": %d, \"depth\": 16, \"sums\": [",
+               device_info().name.c_str(), kept, terms_of_group(kept));
+  std::vector<float> late(kTerms, std::ldexp(1.0f, -27));
+  late[0] = 1;
+  std::vector<std::vector<float>> sums = {small_ones(kept), small_ones(kept + 1), late, late};
+  for (int i = 0; i < 2; ++i) sums[i].insert(sums[i].begin(), 1.0f);
+  std::reverse(sums[3].begin(), sums[3].end());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    std::fprintf(file, "%s\n {\"numbers\": [", i == 0 ? "" : ",");
+    for (std::size_t k = 0; k < sums[i].size(); ++k) {
+      std::fprintf(file, "%s%.9g", k == 0 ? "" : ", ", sums[i][k]);
+    }
+    std::fprintf(file, "], \"sum\": %.9g}", tensor_core_sum(sums[i]));
+  }
+  const bool written = std::fprintf(file, "]}\n") > 0;
+  if (std::fclose(file) != 0 || !written)
+    throw std::runtime_error(std::string("cannot write ") + name);
 }
 
 /// Parses NUMBER[*COUNT] and appends it; false if it is none.
@@ -112,12 +167,9 @@ bool parse(const std::string& text, std::vector<float>& numbers) {
 
 int experiments() {
   std::printf("What lies below the last bit of the adder is cut off, term by term:\n\n");
-  int kept = 23;
-  for (int bit = 24; bit <= 27; ++bit) {
-    if (show_cut(bit)) kept = bit;
-  }
+  for (int bit = 24; bit <= 27; ++bit) show_cut(bit);
   std::printf("This tensor core keeps %d bits below the largest exponent; an fp32 sum has 23.\n\n",
-              kept);
+              kept_bits());
   std::vector<float> late(kTerms, std::ldexp(1.0f, -27));
   late[0] = 1;
   show_orders("1, then 31 times 2^-27:", late);
@@ -135,6 +187,10 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (argc == 1) return gemm::experiments();
+    if (argc == 3 && std::string(argv[1]) == "--json") {
+      gemm::write_json(argv[2]);
+      return 0;
+    }
     std::vector<float> numbers;
     for (int i = 1; i < argc; ++i) {
       if (gemm::parse(argv[i], numbers)) continue;

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """What is written into READMEs: the tables between the lines <!-- results --> and <!-- /results -->, the links to the
-chapters before and after, and quotes of sources (quotes.py)."""
+chapters before and after, quotes of sources (quotes.py), and pictures (pictures)."""
 import re
 
 from . import autotuning, book, comparison, languages, memories, quotes
 from .comparison import measured_with
 from .markup import STALE_NOTE, code, duration, energy, mark, percent, picture, significant, table, with_ratio
+from .pictures import book as pictures
 from .results import size_text
 
 BEGIN, END = "<!-- results -->", "<!-- /results -->"
@@ -347,14 +348,15 @@ def targets(chapters, results, figures, root=book.ROOT):
 
 def update(chapters, results, figures, check, root, files):
     """Writes tables, links and quotes into `files`, or with `check` only compares. Returns what is wrong, a line each."""
-    wrong, quoted = [], set()
+    wrong, quoted, drawn = [], set(), {}
     for file, text, info in targets(chapters, results, figures, root):
         name = file.relative_to(root)
         old = file.read_text() if file.exists() else f"{BEGIN}\n{END}\n"
         try:
             new, used = quotes.filled(old, file.parent)
+            new = pictures.filled(new, file, root, drawn)
             if check and new != old:
-                wrong.append(f"{name}: a quote differs from its source (./run plots writes it)")
+                wrong.append(f"{name}: a quote or a picture differs from its source (./run plots writes it)")
             quoted |= used
             with_quotes = new
             if text is not None:
@@ -370,4 +372,6 @@ def update(chapters, results, figures, check, root, files):
         elif not check and new != old:
             files.write_text(file, new)
             print(f"wrote {name}")
-    return wrong + list(quotes.unused(root, quoted))
+    for path, svg in {} if check else drawn.items():
+        files.write_text(path, svg)
+    return wrong + list(quotes.unused(root, quoted)) + list(pictures.wrong(root, drawn, check))

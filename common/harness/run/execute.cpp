@@ -11,6 +11,9 @@
 #include "common/harness/run/process.hpp"
 #include "common/harness/run/traced.hpp"
 #include "common/harness/verdict/check.hpp"
+#if COOKBOOK_TRACED
+#include "common/harness/run/requests.hpp"
+#endif
 
 namespace cookbook {
 namespace {
@@ -132,6 +135,7 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run, const Librari
   LadderResult result = begin(chapter, run, options);
   result.trace_size = run.size;
   Instance instance(ladder, run.size, InputKind::normal, options.seed);
+  simt::keep_requests = !options.draw.empty();
   for (int index : run.levels) {
     const LevelEntry& level = ladder.levels[index];
     LevelResult row = describe(level, instance.problem());
@@ -141,6 +145,10 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run, const Librari
     row.claims = traced.claims;
     row.findings = traced.findings;
     if (options.explain) print_explained(ladder, row, size_text(run.size), traced.report);
+    if (!traced.requests.empty()) {
+      write_requests(requests_file(options.draw, ladder.name, level.name), chapter, ladder.name,
+                     level.name, run.size, nlohmann::ordered_json::parse(traced.requests));
+    }
     result.levels.push_back(std::move(row));
   }
   return result;

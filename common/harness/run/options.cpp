@@ -63,6 +63,10 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   app.add_flag("--check", options.check, "correctness and claims only, no timing");
   app.add_flag("--explain", options.explain,
                "per source line: requests, sectors, wavefronts, races (SIMT backend)");
+  app.add_option("--draw", options.draw,
+                 "with --explain: draw the worst lines' requests, lane by lane, into this folder")
+      ->type_name("FOLDER")
+      ->needs(app.get_option("--explain"));
   app.add_flag("--no-trace", options.no_trace, "do not start the traced executable");
   CLI::Option* exercise =
       app.add_option("--exercise", options.exercise, "grade exercise K of this chapter")

@@ -22,6 +22,7 @@ struct Options {
   std::string launches;   ///< the file for what levels launch; empty: none
   bool profile = false;   ///< run each level once, for a profiler
   bool energy = false;    ///< with `profile`: without one, and for joules per launch
+  std::string draw;       ///< with `explain`: the folder for pictures; empty: none
   std::string timeline;   ///< the file for a timeline; empty: none
   int exercise = 0;       ///< 1, 2 ... ; 0: none
   bool describe = false;  ///< with `exercise`: only say what it is

@@ -18,6 +18,9 @@
 #include "common/harness/run/entry.hpp"
 #include "common/harness/run/execute.hpp"
 #include "common/harness/run/process.hpp"
+#if COOKBOOK_TRACED
+#include "common/harness/run/requests.hpp"
+#endif
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/crash.hpp"
 #endif
@@ -180,6 +183,13 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
                                    : kCuda && !options.check ? Purpose::time
                                                              : Purpose::check);
     require_writable(options.json);
+#if COOKBOOK_TRACED
+    if (!options.draw.empty()) {
+      if (options.sizes.size() > 1) throw UsageError("--draw draws one size");
+      const Ladder& first = *plan.runs.front().ladder;
+      require_writable(requests_file(options.draw, first.name, first.levels[0].name));
+    }
+#endif
     for (const std::string& line : plan.left_out) {
       fmt::print(stderr, "{}: {}\n", chapter.program(), line);
     }

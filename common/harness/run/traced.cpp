@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/backend/simt/runtime/trace.hpp"
+#include "common/harness/run/requests.hpp"
 #include "common/harness/verdict/claims_check.hpp"
 
 namespace cookbook {
@@ -57,7 +58,8 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolati
             {"claims", claims},
             {"findings", findings},
             {"counters", total_counters(trace)},
-            {"report", simt::explain(trace)}};
+            {"report", simt::explain(trace)},
+            {"requests", simt::keep_requests ? worst_requests(trace).dump() : ""}};
   };
   json found;
   const Outcome outcome = run_isolated(isolation, work, found);
@@ -68,6 +70,7 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolati
   found.at("counters").get_to(result.counters);
   found.at("findings").get_to(result.findings);
   found.at("report").get_to(result.report);
+  found.at("requests").get_to(result.requests);
   return result;
 }
 

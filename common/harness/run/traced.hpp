@@ -17,7 +17,8 @@ struct TracedRun {
   std::map<std::string, double> counters;
   std::vector<ClaimResult> claims;
   std::vector<FoundFault> findings;
-  std::string report;  ///< per source line, for --explain
+  std::string report;    ///< per source line, for --explain
+  std::string requests;  ///< with simt::keep_requests: worst_requests() as text
 };
 
 /// Runs `level` once under the tracer and checks its mechanism claims. Kernels run as `isolation`

@@ -90,6 +90,8 @@ void append_table(std::string& out, const std::vector<std::vector<std::string>>&
 
 }  // namespace
 
+std::string source_line(const std::string& file, int line) { return SourceText().line(file, line); }
+
 std::string explain(const Trace& trace) {
   std::string out;
   SourceText source;

@@ -5,7 +5,9 @@
 // compiler may fuse or split accesses, which changes requests but rarely sectors or conflicts.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +18,23 @@ enum class Space { global, shared };
 /// What an access does to the memory of its `Space`. A TMA load, for example, is an `async_load` of
 /// global memory and an `async_store` to shared memory; wgmma operands are `async_load`s of shared.
 enum class Op { load, store, atomic, async_load, async_store };
+
+/// One warp-wide request as it was counted.
+struct Request {
+  std::array<uint32_t, 3> block{};
+  uint32_t warp = 0;                   ///< In its block.
+  uint32_t active = 0;                 ///< A bit per lane.
+  std::array<uint64_t, 32> address{};  ///< Of active lanes, in bytes from `start`.
+  /// Where addresses count from: the name of a `__shared__` variable, or empty: the start of the
+  /// site's buffer (of its first line of 128 bytes) or of dynamic shared memory.
+  std::string start;
+  uint32_t units = 0, ideal = 0;  ///< Sectors or wavefronts.
+  const char* rule = "";          ///< Of wavefronts: the name of a SharedRule.
+  /// Of two requests the one with the lower rank is kept: the one that costs more above its ideal,
+  /// then the one with more lanes, then of the first launch and block, and there of the middle
+  /// warp, because the first warp's indices are zeros, and its first.
+  std::array<uint64_t, 6> rank{};
+};
 
 /// All executions of one access in the source of one kernel.
 struct AccessSite {
@@ -34,6 +53,7 @@ struct AccessSite {
   uint64_t ideal_wavefronts = 0;  ///< Passes without bank conflicts.
   uint64_t copy_wavefronts = 0;   ///< cp.async's writes: what Nsight Compute counts, docs/simt.md.
   uint64_t bytes = 0;             ///< Sum over lanes of the bytes asked for.
+  std::optional<Request> worst;   ///< With keep_requests; none of bulk operations.
 };
 
 /// A mistake found in a kernel, with the number of times it was seen.
@@ -86,6 +106,9 @@ Trace stop_trace();
 /// The trace as text for people: one aligned row per source line, then the findings.
 std::string explain(const Trace& trace);
 
+/// A line of a source file without surrounding space, shortened; empty if it cannot be read.
+std::string source_line(const std::string& file, int line);
+
 const char* to_string(Space space);
 const char* to_string(Op op);
 
@@ -96,6 +119,9 @@ inline void (*observe_range)(uintptr_t begin, uintptr_t end, int use) = nullptr;
 /// Where not null: called for loads and stores of host code that is compiled for tracing.
 inline void (*observe_host_access)(uintptr_t address, size_t bytes, bool writes,
                                    void* pc) = nullptr;
+
+/// Whether traced runs keep the worst request of each site, with its addresses.
+inline bool keep_requests = false;
 
 /// Whether traced runs look for what makes a NaN of numbers.
 inline bool find_nan = false;

@@ -10,6 +10,7 @@ namespace cookbook::simt {
 
 inline constexpr int kLanes = 32;
 inline constexpr int kSectorBytes = 32;
+inline constexpr int kLineBytes = 128;
 
 /// Addresses of the active lanes of one request; every lane asks for the same number of bytes.
 struct LaneRequest {

@@ -110,6 +110,7 @@ Recording recording;
 void start(const TraceBudget& budget) {
   Shared& state = shared();
   state.sites.clear();
+  state.worst.clear();
   state.buffer_names.clear();
   state.kernels.clear();
   state.kernel_order.clear();

@@ -299,6 +299,10 @@ Trace make_trace(const Shared& state) {
       out.ideal_wavefronts += counts.ideal;
       out.copy_wavefronts += counts.copy_units;
     }
+    const auto worst = state.worst.find(key);
+    if (worst != state.worst.end() && (!out.worst || worst->second.rank < out.worst->rank)) {
+      out.worst = worst->second;
+    }
   }
   for (auto& [place, site] : sites) trace.sites.push_back(std::move(site));
 

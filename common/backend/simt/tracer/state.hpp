@@ -216,6 +216,7 @@ struct Shared {
   uint64_t launch_number = 0;
 
   std::map<std::pair<const void*, SiteKey>, SiteCounts> sites;
+  std::map<std::pair<const void*, SiteKey>, Request> worst;  // with keep_requests
   std::map<uint64_t, std::string> buffer_names;
   std::map<const void*, KernelCounts> kernels;
   std::vector<const void*> kernel_order;

@@ -11,6 +11,7 @@ namespace cookbook::simt::tracing {
 void WorkerTracer::begin_launch(const Launch& launch) {
   launch_ = &launch;
   sites_.clear();
+  worst_.clear();
   table_.assign(kFirstTableSize, {});
   open_.clear();
   buffers_.clear();
@@ -59,9 +60,10 @@ void WorkerTracer::end_group(bool abandoned) {
   finish_store();
   make_current(nullptr);
   if (!abandoned) detector_.check_exits();
-  for (std::vector<OpenRequest>& warp : open_) {
+  for (size_t w = 0; w < open_.size(); ++w) {
+    std::vector<OpenRequest>& warp = open_[w];
     const size_t sites = std::min(warp.size(), sites_.size());  // a warp's vector has spare ones
-    for (size_t i = 0; i < sites; ++i) finish(sites_[i], warp[i]);
+    for (size_t i = 0; i < sites; ++i) finish(sites_[i], warp[i], w);
   }
   for (Site& site : sites_) site.has_operation = false;  // the next group numbers its own
   take_hazards();
@@ -86,6 +88,11 @@ void WorkerTracer::merge_into(Shared& sums) {
     if (site.counts.requests == 0) continue;
     sums.sites[{launch_->kernel, site.key}].add(site.counts);
     if (site.key.space == Space::global) kernel.bytes_requested += site.counts.bytes;
+  }
+  for (size_t i = 0; i < worst_.size(); ++i) {
+    if (worst_[i].active == 0) continue;
+    Request& kept = sums.worst[{launch_->kernel, sites_[i].key}];
+    if (kept.active == 0 || worst_[i].rank < kept.rank) kept = worst_[i];
   }
   for (auto& [key, found] : findings_) {
     const auto [at, is_new] = sums.findings.try_emplace(key, found);
@@ -240,14 +247,14 @@ size_t WorkerTracer::count_lane(const Thread& thread, const SiteKey& key, const 
   const size_t index = site_index(key);
   Site& site = sites_[index];
   site.rule = access.rule;
-  std::vector<OpenRequest>& warp =
-      open_[size_t{thread.block->index} * warps_per_block_ + thread.id / kWarpSize];
+  const size_t number = size_t{thread.block->index} * warps_per_block_ + thread.id / kWarpSize;
+  std::vector<OpenRequest>& warp = open_[number];
   if (warp.size() <= index) warp.resize(index + 8);
   OpenRequest& open = warp[index];
   const uint32_t bit = uint32_t{1} << thread.lane;
   const uint64_t instruction = thread.warp->instruction;
   if (open.instruction != instruction || (open.lanes.active & bit) != 0) {
-    finish(site, open);
+    finish(site, open, number);
     open.instruction = instruction;
   }
   open.lanes.active |= bit;
@@ -259,7 +266,7 @@ size_t WorkerTracer::count_lane(const Thread& thread, const SiteKey& key, const 
   return index;
 }
 
-void WorkerTracer::finish(Site& site, OpenRequest& open) {
+void WorkerTracer::finish(Site& site, OpenRequest& open, size_t warp) {
   if (open.lanes.active == 0) return;
   const auto bytes = static_cast<int>(site.key.bytes);
   const RequestCost cost = site.key.space == Space::global
@@ -277,7 +284,75 @@ void WorkerTracer::finish(Site& site, OpenRequest& open) {
   }
   site.counts.add(
       {1, lanes, cost.units, cost.ideal, lanes * site.key.bytes, site.key.bytes, copy_units});
+  if (keep_requests) keep(site, open, warp, cost);
   open.lanes.active = 0;
+}
+
+void WorkerTracer::keep(const Site& site, const OpenRequest& open, size_t warp,
+                        const RequestCost& cost) {
+  const auto index = static_cast<size_t>(&site - sites_.data());
+  if (worst_.size() <= index) worst_.resize(index + 1);
+  Request& kept = worst_[index];
+  const uint64_t block = warp / warps_per_block_, in_block = warp % warps_per_block_;
+  const uint64_t middle = warps_per_block_ / 2;
+  const uint64_t from_middle =
+      in_block < middle ? 2 * (middle - in_block) : 2 * (in_block - middle) + 1;
+  const LaneRequest& lanes = open.lanes;
+  const std::array<uint64_t, 6> rank = {~uint64_t{cost.units - cost.ideal},
+                                        static_cast<uint64_t>(kLanes - std::popcount(lanes.active)),
+                                        shared().launch_number,
+                                        group_id_,
+                                        block << 16 | from_middle,
+                                        open.instruction};
+  if (kept.active != 0 && kept.rank <= rank) return;
+  std::string name;
+  const uintptr_t start = start_of(site, lanes, name);
+  if (start == 0) return;
+  const char* rule = site.rule == SharedRule::load_store    ? "load_store"
+                     : site.rule == SharedRule::matrix_rows ? "matrix_rows"
+                                                            : "atomic";
+  const uint3 of = blocks_[block];
+  kept = {{of.x, of.y, of.z},
+          static_cast<uint32_t>(in_block),
+          lanes.active,
+          {},
+          name,
+          cost.units,
+          cost.ideal,
+          site.key.space == Space::shared ? rule : "",
+          rank};
+  for (uint32_t rest = lanes.active; rest != 0; rest &= rest - 1) {
+    const int lane = std::countr_zero(rest);
+    kept.address[lane] = lanes.address[lane] - start;
+  }
+}
+
+uintptr_t WorkerTracer::start_of(const Site& site, const LaneRequest& lanes,
+                                 std::string& name) const {
+  if (site.key.space == Space::global) {
+    return buffers_.at(site.key.buffer)->begin & ~uintptr_t{kLineBytes - 1};
+  }
+  const auto within = [&lanes](uintptr_t begin, uintptr_t end) {
+    bool all = true;
+    for (uint32_t rest = lanes.active; rest != 0; rest &= rest - 1) {
+      const uintptr_t address = lanes.address[std::countr_zero(rest)];
+      all = all && address >= begin && address < end;
+    }
+    return all;
+  };
+  for (uint32_t i = 0; i < group_->block_count; ++i) {
+    const auto begin = reinterpret_cast<uintptr_t>(group_->blocks[i]->shared);
+    if (begin != 0 && within(begin, begin + launch_->shared_bytes)) return begin;
+  }
+  if (!within(static_shared_.begin, static_shared_.end)) return 0;
+  const uintptr_t first = lanes.address[std::countr_zero(lanes.active)] - static_shared_.begin;
+  const SharedVariable* variable = find_shared_variable(first, 1);
+  if (variable == nullptr ||
+      !within(static_shared_.begin + variable->begin, static_shared_.begin + variable->end)) {
+    return static_shared_.begin;
+  }
+  name = variable->name;
+  return (static_shared_.begin + variable->begin) & ~uintptr_t{3};  // the words stay whole
 }
 
 }  // namespace cookbook::simt::tracing

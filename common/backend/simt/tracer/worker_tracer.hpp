@@ -173,7 +173,12 @@ class WorkerTracer final : public SyncTracer,
   /// Returns the site's index.
   size_t count_lane(const Thread& thread, const SiteKey& key, const Access& access);
 
-  static void finish(Site& site, OpenRequest& open);
+  /// Counts a request of `warp`, of the group, whose lanes have all come.
+  void finish(Site& site, OpenRequest& open, size_t warp);
+  /// Keeps it, if it is the worst of its site so far.
+  void keep(const Site& site, const OpenRequest& open, size_t warp, const RequestCost& cost);
+  /// The address that those of a kept request count from; 0: lanes use memory of several blocks.
+  uintptr_t start_of(const Site& site, const LaneRequest& lanes, std::string& name) const;
 
   /// The block, in its group, whose shared memory is at `offset` of the detector's.
   uint32_t owner_of(size_t offset) const;
@@ -239,6 +244,7 @@ class WorkerTracer final : public SyncTracer,
   RaceDetector detector_{&order_};
   BlockOrder order_{detector_, shared().flags};
   std::vector<Site> sites_;
+  std::vector<Request> worst_;  // by site, where keep_requests; no lane active: none
   std::vector<TableEntry> table_;
   std::vector<std::vector<OpenRequest>> open_;  // by warp of the group, site
   std::map<uint64_t, std::unique_ptr<Buffer>> buffers_;

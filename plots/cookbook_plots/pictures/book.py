@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Pictures of files and of the book's pages.
+
+In a page the line <!-- picture NAME WORDS --> is followed by a picture of plots/results/simt/pictures/NAME.json, which
+`./run plots` draws and puts there. WORDS choose one of its requests, such as `shared load`: the worst of these.
+"""
+import json
+import re
+from collections import defaultdict
+
+from .. import book
+from ..results import ResultError, of_the_right_form
+from . import banks, sectors
+from .requests import MEMORIES, Request
+
+RECORDED, DRAWN = "plots/results/simt/pictures", "plots/figures/pictures"
+MOST_LINES = 6  # of a memory in a file: there may be more
+MARK = re.compile(r"^(<!-- picture ([\w-]+)((?: \w+)*) -->\n)(?:\n?!\[[^\n]*\]\([^\n]*\)\n)?", re.MULTILINE)
+
+
+def read(file):
+    """The document of a file. ResultError where it is none of ours."""
+    try:
+        document = json.loads(file.read_text())
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ResultError(f"{file}: cannot be read: {error}") from error
+    with of_the_right_form(f"{file}: not the data of a picture (docs/pictures.md)"):
+        if document["schema"] != 1 or document["kind"] not in KINDS:
+            raise ValueError(f"schema {document['schema']!r}, kind {document['kind']!r}")
+    return document
+
+
+def requests_of(document, words, root):
+    """{name: picture} of recorded requests; of all, numbered from the worst, or of the worst that `words` describe."""
+    found = {}
+    for order, data in enumerate(document["requests"], 1):
+        name = [data["memory"], *data["operation"].split()]
+        if words and name != words:
+            continue
+        request = Request(data)
+        request.line = line_now(root, request)
+        picture = (sectors if request.memory == "global" else banks).draw(request)
+        found["-".join(name if words else [str(order), *name])] = picture
+        if words:
+            break
+    return found
+
+
+def line_now(root, request):
+    """The number of the line that was recorded, in the source as it is: lines above it may have come or gone."""
+    file = root / request.file
+    if not file.is_file():
+        return request.line  # of a reader's own project
+    text = request.source.removesuffix("...")
+    numbers = [number for number, line in enumerate(file.read_text().split("\n"), 1) if line.strip().startswith(text)]
+    if not numbers:
+        raise ResultError(f"{request.where}: recorded of another source: {request.source}")
+    return min(numbers, key=lambda number: abs(number - request.line))
+
+
+KINDS = {"requests": requests_of}
+
+
+def pictures(file, words=(), root=book.ROOT):
+    """{name: picture} of a file. ResultError where it is malformed, or not what the tracer counted."""
+    document = read(file)
+    with of_the_right_form(f"{file}: not the data of a picture (docs/pictures.md)"):
+        found = KINDS[document["kind"]](document, list(words), root)
+    if not found:
+        raise ResultError(f"{file}: nothing in it is called {' '.join(words)!r}" if words else f"{file}: no request in it")
+    return {"-".join(filter(None, (file.stem, name))): picture for name, picture in found.items()}
+
+
+def wrong(root, drawn, check):
+    """A sentence for whatever keeps recorded data, counters and pictures from being equal. `drawn`: what filled() added."""
+    for file in sorted((root / RECORDED).glob("*.json")):
+        if not any(path.stem == file.stem or path.stem.startswith(file.stem + "-") for path in drawn):
+            yield f"{file.relative_to(root)}: no page shows a picture of it"
+        yield from wrong_counters(root, file)
+    for path, svg in drawn.items() if check else ():
+        if not path.exists() or path.read_text() != svg:
+            yield f"{path.relative_to(root)}: not what its data make (./run plots draws it)"
+    yield from (f"{path.relative_to(root)}: no page shows it" for path in sorted((root / DRAWN).glob("*.svg"))
+                if path not in drawn)
+
+
+def wrong_counters(root, file):
+    """Where the lines of a file of requests do not add up to what ./run profile counted of the level at that size."""
+    document = read(file)
+    counted = root / f"plots/results/simt/chapter-{document.get('chapter')}.json"
+    if document["kind"] != "requests" or not counted.exists():
+        return
+    sums = defaultdict(list)
+    for data in document["requests"]:
+        unit = MEMORIES[data["memory"]]
+        sums[f"{data['memory']}_{data['operation']}_{unit}"].append(data["line_total"][unit])
+    for run in json.loads(counted.read_text())["runs"]:
+        if run["ladder"] != document["ladder"] or run["problem"]["trace_size"] != document["size"]:
+            continue
+        for level in run["levels"]:
+            for key, units in sums.items() if level["name"] == document["level"] else ():
+                if key in level["counters"] and len(units) < MOST_LINES and sum(units) != level["counters"][key]:
+                    yield (f"{file.relative_to(root)}: its lines have {sum(units)} {key}, the level {level['counters'][key]:.0f} "
+                           "(plots/pictures.sh records it again)")
+
+
+def draw(file, folder):
+    """Writes the pictures of a file into a folder; returns their paths."""
+    written = []
+    for name, picture in pictures(file).items():
+        written.append(folder / f"{name}.svg")
+        written[-1].write_text(picture.svg())
+    return written
+
+
+def filled(text, page, root, drawn):
+    """A page's text with its pictures; adds {path: SVG} to `drawn`."""
+    def place(match):
+        [(name, picture)] = pictures(root / RECORDED / f"{match[2]}.json", match[3].split(), root).items()
+        path = root / DRAWN / f"{name}.svg"
+        drawn[path] = picture.svg()
+        up = "../" * len(page.parent.relative_to(root).parts)
+        alt = picture.description.replace("[", "(").replace("]", ")")
+        return f"{match[1]}\n![{alt}]({up}{DRAWN}/{path.name})\n"
+    return MARK.sub(place, text)

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: MIT
+"""Pictures of requests: they show what was counted, or nothing."""
+import json
+import re
+import sys
+import unittest
+from pathlib import Path
+from xml.etree import ElementTree
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "plots"))
+import draw
+from cookbook_plots.pictures import banks, book, sectors
+from cookbook_plots.pictures.requests import Request
+from cookbook_plots.pictures.svg import EM, WIDTH, colours
+
+from .fixtures import Folder, said
+
+LANES = range(32)
+
+
+def request(addresses, counted, ideal, memory="shared", size=4, rule="load_store"):
+    """A recorded request, as the tracer writes it."""
+    unit = "sectors" if memory == "global" else "wavefronts"
+    return {"kernel": "k", "file": "mine.cuh", "line": 3, "source": "y = tile[x];", "memory": memory, "operation": "load",
+            "buffer": "tile", "bytes": size, "rule": rule if memory == "shared" else None, "block": [0, 0, 0], "warp": 1,
+            "addresses": list(addresses), "counted": {unit: counted, "ideal": ideal},
+            "line_total": {"requests": 1, unit: counted, "ideal": ideal}}
+
+
+def document(*requests):
+    return {"schema": 1, "kind": "requests", "chapter": None, "capstone": "mine", "ladder": "copy", "level": "mine",
+            "size": [64], "requests": list(requests)}
+
+
+# What the tracer counts of these: tests/simt_counters_test.cpp has the same cases.
+SHARED = {
+    "[32]": request((128 * lane + 16 for lane in LANES), 32, 1),
+    "[33]": request((132 * lane + 16 for lane in LANES), 1, 1),
+    "XOR": request((128 * lane + 4 * (lane ^ 5) for lane in LANES), 1, 1),
+    "broadcast": request((4 * (lane // 2) for lane in LANES), 1, 1),
+    "16 bytes": request((16 * lane for lane in LANES), 4, 4, size=16),
+    "16 bytes, a column": request((64 * lane for lane in LANES), 16, 4, size=16),
+    "16 bytes, two lanes each, merged": request((16 * (lane // 2) for lane in LANES), 2, 2, size=16),
+    "16 bytes, never merged": request((16 * (lane // 2) for lane in LANES), 4, 4, size=16, rule="matrix_rows"),
+    "8 bytes": request((8 * lane for lane in LANES), 2, 2, size=8),
+    "atomics on one word": request((0 for lane in LANES), 32, 1, rule="atomic"),
+    "divergent": request((128 * lane if lane % 3 == 0 else None for lane in LANES), 11, 1),
+}
+GLOBAL = {
+    "strided": request((128 * lane for lane in LANES), 32, 4, "global"),
+    "coalesced": request((4 * lane for lane in LANES), 4, 4, "global"),
+    "misaligned": request((4 * lane + 12 for lane in LANES), 5, 4, "global"),
+    "halves": request((2 * lane for lane in LANES), 2, 2, "global", size=2),
+    "bytes": request(LANES, 1, 1, "global", size=1),
+    "a tail": request((16 * lane if lane < 20 else None for lane in LANES), 10, 10, "global", size=16),
+    "far apart": request((100_000 * lane for lane in LANES), 32, 4, "global"),
+    "one word": request((64 for lane in LANES), 1, 1, "global"),
+}
+
+
+def picture(data):
+    return (sectors if data["memory"] == "global" else banks).draw(Request(data))
+
+
+class Pictures(unittest.TestCase):
+    def test_they_recompute_what_was_counted(self):
+        for name, data in {**SHARED, **GLOBAL}.items():
+            with self.subTest(name):
+                picture(data)
+
+    def test_text_stays_within_the_picture(self):
+        for name, data in {**SHARED, **GLOBAL}.items():
+            for text in ElementTree.fromstring(picture(data).svg()).iter("{http://www.w3.org/2000/svg}text"):
+                font = "mono" if "Mono" in text.get("font-family", "") else "bold" if text.get("font-weight") else "sans"
+                width = len(text.text) * float(text.get("font-size")) * EM[font]
+                share = {"middle": 0.5, "end": 1}.get(text.get("text-anchor"), 0)
+                left = float(text.get("x")) - share * width
+                with self.subTest(name, text=text.text):
+                    self.assertGreaterEqual(left, 0)
+                    self.assertLessEqual(left + width, WIDTH)
+
+    def test_the_grid_shows_each_lane_in_its_bank(self):
+        svg = picture(SHARED["XOR"]).svg()
+        for lane in LANES:
+            self.assertIn(f"<title>lane {lane}, bank {lane ^ 5}, wavefront 1</title>", svg)
+        svg = picture(SHARED["[32]"]).svg()
+        for lane in LANES:
+            self.assertIn(f"<title>lane {lane}, bank 4, wavefront {lane + 1}</title>", svg)
+
+    def test_a_quarter_warp_is_a_phase(self):
+        svg = picture(SHARED["16 bytes"]).svg()
+        for lane in LANES:
+            bank = 4 * (lane % 8)
+            self.assertIn(f"<title>lane {lane}, bank {bank} to {bank + 3}, wavefront {lane // 8 + 1}</title>", svg)
+
+    def test_bytes_that_move_for_nothing(self):
+        self.assertIn("128 of the 1,024 bytes that move are used.", picture(GLOBAL["strided"]).svg())
+        self.assertIn("moves for nothing", picture(GLOBAL["misaligned"]).svg())
+        self.assertNotIn("moves for nothing", picture(GLOBAL["coalesced"]).svg())
+
+    def test_inactive_lanes_are_shown_and_said(self):
+        svg = picture(GLOBAL["a tail"]).svg()
+        self.assertEqual(svg.count('class="faint dash"'), 12)
+        self.assertIn("Lanes 20 to 31 are inactive.", svg)
+
+    def test_light_dark_and_words(self):
+        for data in (*SHARED.values(), *GLOBAL.values()):
+            svg = picture(data).svg()
+            self.assertIn("prefers-color-scheme:dark", svg)
+            self.assertRegex(svg, "<title>[^<]+</title>\n<desc>[^<]{40,}</desc>")
+
+    def test_wavefronts_have_colours_that_differ(self):
+        for count in range(1, 33):
+            self.assertEqual(len(set(colours(count))), count)
+
+
+class Files(Folder):
+    def drawn(self, content):
+        return said(draw.main, [str(self.file("copy-mine.json", content))])
+
+    def test_a_file_is_drawn_beside_itself(self):
+        status, out, err = self.drawn(document(SHARED["[32]"], GLOBAL["strided"]))
+        self.assertEqual((status, err), (0, ""))
+        files = [self.folder / f"copy-mine-{name}.svg" for name in ("1-shared-load", "2-global-load")]
+        self.assertEqual(out.split(), list(map(str, files)))
+        for file in files:
+            ElementTree.parse(file)
+
+    def refused(self, content, *patterns):
+        status, out, err = self.drawn(content)
+        self.assertEqual((status, out, err.count("\n")), (2, "", 1), err)
+        for pattern in patterns:
+            self.assertRegex(err, pattern)
+        self.assertEqual(list(self.folder.glob("*.svg")), [])
+
+    def test_a_wrong_count_is_refused(self):
+        for data in (*SHARED.values(), *GLOBAL.values()):
+            for key, wrong in (("ideal", 1), ("sectors", 1), ("wavefronts", -1)):
+                planted = json.loads(json.dumps(data))
+                if key in planted["counted"]:
+                    planted["counted"][key] += wrong
+                    self.refused(document(planted), r"mine.cuh:3: the addresses make \d+ .*; the tracer counted \d+")
+
+    def test_a_moved_lane_is_refused(self):
+        planted = json.loads(json.dumps(SHARED["XOR"]))
+        planted["addresses"][7] = planted["addresses"][6] + 128
+        self.refused(document(planted), "the addresses make 2 wavefronts, 1 at best; the tracer counted 1, 1 at best")
+
+    def test_what_is_no_data_of_a_picture_is_refused(self):
+        good = document(SHARED["[32]"])
+        self.refused("no JSON", "cannot be read")
+        self.refused([], "not the data of a picture")
+        self.refused(good | {"schema": 2}, "schema 2")
+        self.refused(good | {"kind": "else"}, "kind 'else'")
+        self.refused(good | {"requests": []}, "no request in it")
+        for key, value in (("addresses", [0]), ("addresses", ["0"] * 32), ("addresses", [None] * 32), ("addresses", [-4] * 32),
+                           ("bytes", 0), ("bytes", 1 << 20), ("rule", "none"), ("memory", "local"), ("block", None),
+                           ("counted", {})):
+            self.refused(document(SHARED["[32]"] | {key: value}), "not the data of a picture")
+
+    def test_a_file_that_is_not_there_is_refused(self):
+        status, _, err = said(draw.main, [str(self.folder / "none.json")])
+        self.assertEqual((status, err.count("\n")), (2, 1))
+
+
+class Pages(Folder):
+    """A page shows the picture of a recorded request of a source."""
+
+    def setUp(self):
+        super().setUp()
+        self.file("chapters/01/mine.cuh", "a\nb\ny = tile[x];\n")
+        data = SHARED["[32]"] | {"file": "chapters/01/mine.cuh"}
+        self.data = document(data, GLOBAL["strided"]) | {"chapter": 1, "capstone": None}
+        self.file(f"{book.RECORDED}/copy-mine.json", self.data)
+        self.page = self.file("chapters/01/README.md", "words\n\n<!-- picture copy-mine shared load -->\n\nmore\n")
+
+    def fill(self):
+        drawn = {}
+        text = book.filled(self.page.read_text(), self.page, self.folder, drawn)
+        return text, drawn
+
+    def wrong(self, drawn):
+        return "\n".join(book.wrong(self.folder, drawn, True))
+
+    def write(self):
+        text, drawn = self.fill()
+        self.page.write_text(text)
+        for path, svg in drawn.items():
+            self.file(path.relative_to(self.folder), svg)
+        return drawn
+
+    def test_the_picture_stands_below_its_line(self):
+        drawn = self.write()
+        text = self.page.read_text()
+        self.assertRegex(text, r"load -->\n\n!\[The bank grid [^]]+\]\(\.\./\.\./plots/figures/pictures/copy-mine-shared-load.svg\)\n\nmore")
+        self.assertEqual((self.fill()[0], self.wrong(drawn)), (text, ""))
+
+    def test_a_picture_of_other_data_is_found(self):
+        drawn = self.write()
+        path = next(iter(drawn))
+        path.write_text(path.read_text().replace("wavefront 7<", "wavefront 8<"))
+        self.assertIn("not what its data make", self.wrong(drawn))
+
+    def test_what_no_page_shows_is_found(self):
+        drawn = self.write()
+        self.file(f"{book.DRAWN}/left.svg", "<svg/>")
+        self.file(f"{book.RECORDED}/other.json", document(SHARED["XOR"]))
+        self.assertEqual(len(self.wrong(drawn).split("\n")), 2)
+
+    def test_another_source_is_refused_and_a_moved_line_is_followed(self):
+        self.file("chapters/01/mine.cuh", "a comment\n\na\nb\n  y = tile[x];\n")
+        self.assertIn("mine.cuh:5 ", next(iter(self.fill()[1].values())))
+        self.file("chapters/01/mine.cuh", "y = tile[x + 1];\n")
+        with self.assertRaisesRegex(book.ResultError, "recorded of another source"):
+            self.fill()
+
+    def test_lines_that_do_not_add_up_to_the_counters_are_found(self):
+        counters = {"shared_load_wavefronts": 32, "global_load_sectors": 32}
+        run = {"ladder": "copy", "problem": {"trace_size": [64]}, "levels": [{"name": "mine", "counters": counters}]}
+        self.file("plots/results/simt/chapter-1.json", {"runs": [run]})
+        self.assertEqual(self.wrong(self.write()), "")
+        counters["shared_load_wavefronts"] = 33
+        self.file("plots/results/simt/chapter-1.json", {"runs": [run]})
+        self.assertRegex(self.wrong(self.write()), "its lines have 32 shared_load_wavefronts, the level 33")
+
+    def test_a_request_that_is_not_there_is_refused(self):
+        self.page.write_text("<!-- picture copy-mine shared store -->\n")
+        with self.assertRaisesRegex(book.ResultError, "nothing in it is called 'shared store'"):
+            self.fill()
+
+
+class Book(unittest.TestCase):
+    def test_the_pages_show_what_is_recorded(self):
+        """Beside `./run plots --check`: every picture is in a page, and the page's words are its own."""
+        shown = set()
+        for page in (ROOT / "chapters").glob("*/*.md"):
+            shown |= set(re.findall(rf"\]\(\.\./\.\./{book.DRAWN}/([\w-]+)\.svg\)", page.read_text()))
+        self.assertEqual(shown, {file.stem for file in (ROOT / book.DRAWN).glob("*.svg")})
+
+
+if __name__ == "__main__":
+    unittest.main()
