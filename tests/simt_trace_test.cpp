@@ -57,6 +57,13 @@ __global__ void through_helper(const float* in, float* out) {
   out[threadIdx.x] = twice(in + threadIdx.x);
 }
 
+/// Only block 2 has a stride between its lanes, and only half of each warp stores there.
+__global__ void one_bad_block(float* x) {
+  const bool bad = blockIdx.x == 2;
+  if (bad && threadIdx.x % 32 >= 16) return;
+  x[512 * blockIdx.x + threadIdx.x % 32 * (bad ? 32 : 1) + threadIdx.x / 32 * 512 * 4] = 1.0f;
+}
+
 // ---- kernels with and without mistakes --------------------------------------------------------
 
 template <bool kBarrier>
@@ -590,6 +597,47 @@ TEST(Counters, DoNotDependOnWorkers) {
   const std::string one = run(1);
   EXPECT_EQ(one, run(2));
   EXPECT_EQ(one, run(3));
+  simt::set_workers(2);
+}
+
+// Of each line the worst request is kept, of equal ones a typical one, whatever worker had it.
+TEST(Counters, KeepTheWorstRequestOfALine) {
+  const int n = 64;
+  DeviceMemory in = ramp(n * n, "in"), out = ramp(n * n, "out");
+  const auto worst = [](const Trace& trace, Space space, Op op) -> simt::Request {
+    for (const AccessSite& site : trace.sites) {
+      if (site.space == space && site.op == op && site.worst) return *site.worst;
+    }
+    return {};
+  };
+  EXPECT_EQ(worst(trace_launch(parity::transpose<0>, {dim3(2, 2), dim3(32, 8)}, in, out, n),
+                  Space::shared, Op::load)
+                .active,
+            0u);
+  simt::keep_requests = true;
+  for (const int workers : {1, 3}) {
+    simt::set_workers(workers);
+    const Trace trace = trace_launch(parity::transpose<0>, {dim3(2, 2), dim3(32, 8)}, in, out, n);
+    const simt::Request column = worst(trace, Space::shared, Op::load);
+    EXPECT_EQ(column.units, 32u);
+    EXPECT_EQ(column.ideal, 1u);
+    EXPECT_EQ(column.active, ~0u);
+    EXPECT_EQ(column.warp, 4u);
+    EXPECT_EQ(column.block, (std::array<uint32_t, 3>{}));
+    EXPECT_EQ(column.start, "tile");
+    EXPECT_STREQ(column.rule, "load_store");
+    for (uint64_t lane = 0; lane < 32; ++lane) EXPECT_EQ(column.address[lane], 128 * lane + 16);
+    const simt::Request row = worst(trace, Space::global, Op::load);
+    for (uint64_t lane = 0; lane < 32; ++lane) EXPECT_EQ(row.address[lane], 4 * n * 4 + 4 * lane);
+
+    const Trace mixed = trace_launch(one_bad_block, {4, 64}, out);
+    const simt::Request bad = worst(mixed, Space::global, Op::store);
+    EXPECT_EQ(bad.block, (std::array<uint32_t, 3>{2, 0, 0}));
+    EXPECT_EQ(bad.units - bad.ideal, 14u);
+    EXPECT_EQ(bad.active, 0x0000ffffu);
+    EXPECT_EQ(bad.address[1] - bad.address[0], 128u);
+  }
+  simt::keep_requests = false;
   simt::set_workers(2);
 }
 

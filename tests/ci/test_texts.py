@@ -181,11 +181,14 @@ FORBIDDEN_IN = ("*.md", "common/device/*.cuh", "chapters/*.cuh",
                 ":!common/backend/simt/language/intrinsics.hpp", ":!common/backend/simt/tracer/races.hpp")
 
 
+PICTURE = re.compile(r"^!\[[^\n]*\]\([^\n]*\.svg\)$", re.MULTILINE)  # its words are generated
+
+
 def prose(markdown):
     """(line number, line) of the Markdown that is prose: no code, no table, no generated result, no address."""
     text = re.sub(r"<!-- results -->.*?<!-- /results -->|<!-- ([\w ]+): begin -->.*?<!-- \1: end -->"
                   r"|^```.*?^```[ \t]*$|<!--.*?-->",
-                  lambda match: re.sub(r"[^\n]", "", match[0]), markdown, flags=re.MULTILINE | re.DOTALL)
+                  lambda match: re.sub(r"[^\n]", "", match[0]), PICTURE.sub("", markdown), flags=re.MULTILINE | re.DOTALL)
     code = False  # inside a block indented by four, which only an empty line opens
     before = ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -224,7 +227,7 @@ def long_lines(markdown, most=100):
     return [number for number, line in prose(markdown) if len(line.rstrip()) > most]
 
 
-LONGEST = 3000  # words of a chapter's README outside its results
+LONGEST = 3000  # words of a chapter's README outside its results and pictures
 RESULTS = re.compile(r"<!-- results -->.*?<!-- /results -->", re.DOTALL)
 PARTS = ("## What you will learn", "## Results", "## Exercises", "## What would you try next?")
 HEADING = re.compile(r"^#{1,6} +(.+?) *$", re.MULTILINE)
@@ -233,7 +236,7 @@ LINK = re.compile(r"\[[^\]]+\]\(([^)\s]+)\)")
 
 def lesson_problems(readme, level_files):
     """What a chapter's README lacks: the order of its parts, a link to every level's file; or that it is too long."""
-    outside = RESULTS.sub("", readme)
+    outside = PICTURE.sub("", RESULTS.sub("", readme))
     words = len(outside.split())
     if words > LONGEST:
         yield f"{words} words outside its results; at most {LONGEST}: details belong into notes.md"

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "common/backend/whole_number.hpp"
+#include "common/harness/run/options.hpp"
 
 namespace cookbook {
 namespace {
@@ -24,6 +25,16 @@ void refuse_argument(char** argv, const std::string& accepted, const std::string
 
 void take_no_arguments(int argc, char** argv) {
   if (argc > 1) refuse_argument(argv, "no arguments", argv[1]);
+}
+
+std::optional<std::string> json_argument(int argc, char** argv) {
+  if (argc != 3 || argv[1] != std::string_view("--json")) return std::nullopt;
+  try {
+    require_writable(argv[2]);
+  } catch (const UsageError& error) {
+    refuse_argument(argv, "--json FILE", error.what());
+  }
+  return argv[2];
 }
 
 std::optional<std::int64_t> positive_number(std::string_view text) {

@@ -18,6 +18,11 @@ namespace cookbook {
 /// For a program that takes no arguments.
 void take_no_arguments(int argc, char** argv);
 
+/// FILE of `--json FILE`, if that is the command line: for the data of a picture
+/// (docs/pictures.md).
+/// Ends the program as above where it cannot be written.
+std::optional<std::string> json_argument(int argc, char** argv);
+
 /// `text` as a whole number from 1 to 2^31 - 1 (kernels count rows in int), or nothing.
 std::optional<std::int64_t> positive_number(std::string_view text);
 

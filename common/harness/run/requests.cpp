@@ -85,9 +85,11 @@ std::string requests_file(const std::string& folder, const std::string& ladder,
 void write_requests(const std::string& file, const Chapter& chapter, const std::string& ladder,
                     const std::string& level, const Size& size,
                     const nlohmann::ordered_json& requests) {
-  nlohmann::ordered_json document{{"schema", 1}, {"kind", "requests"}};
-  document["chapter"] = chapter.is_capstone() ? nlohmann::ordered_json(nullptr) : chapter.number;
-  document["capstone"] = chapter.is_capstone() ? nlohmann::ordered_json(chapter.capstone) : nullptr;
+  const bool capstone = chapter.is_capstone();
+  nlohmann::ordered_json document{
+      {"schema", 1}, {"kind", "requests"}, {"chapter", nullptr}, {"capstone", nullptr}};
+  if (capstone) document["capstone"] = chapter.capstone;
+  if (!capstone) document["chapter"] = chapter.number;
   document["ladder"] = ladder;
   document["level"] = level;
   document["size"] = size;
