@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Records the requests whose pictures the chapters show again, on the SIMT backend.
+# Records what the pictures of the chapters show again, on the SIMT backend.
 #   plots/pictures.sh            into plots/results/simt/pictures; then ./run plots draws them
 #   plots/pictures.sh FOLDER     into another folder (the test that compares them)
-# Needs the programs of the SIMT backend: BACKEND=simt ./run 1, 3.
+# Needs the programs of the SIMT backend (make BACKEND=simt).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${COOKBOOK_BUILD:-build/simt} folder=${1:-plots/results/simt/pictures}
@@ -11,14 +11,21 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$folder"
 
-record() {  # record <chapter> <ladder> <level>...
+record() {  # [size=64x24] record <chapter> <ladder> <level>...
   local level
   for level in "${@:3}"; do
-    "$build/chapter-$1" --ladder "$2" --level "$level" --explain --draw "$scratch" >"$scratch/log" ||
-      { cat "$scratch/log" >&2; exit 1; }
+    "$build/chapter-$1" --ladder "$2" --level "$level" ${size:+--size "$size"} --explain --draw "$scratch" >"$scratch/log" ||
+      [ "$?" -eq 1 -a -n "${size:-}" ] || { cat "$scratch/log" >&2; exit 1; }  # claims are of another size
     cp "$scratch/$2-$level.json" "$folder/"
   done
 }
 
 record 1 copy strided coalesced
 record 3 transpose tile padded swizzled vectorised
+size=64x24 record 3 transpose naive  # a tile of which a part is beyond the edge
+record 3 odd_shapes in_flight
+record 7 smem_swizzle no_swizzle swizzle_128
+"$build/chapter-5-sums" --json "$folder/tensor-core-sums.json"
+"$build/chapter-7-spans" --json "$folder/swizzle-spans.json"
+"$build/chapter-7-waves" --json "$folder/raster-waves.json"
+"$build/chapter-9-steps" --json "$folder/online-softmax.json"

@@ -11,13 +11,14 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/backend/backend.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/mma.cuh"
+#include "common/harness/run/arguments.hpp"
+#include "common/harness/run/picture_data.hpp"
 
 namespace cookbook::gemm {
 namespace {
@@ -101,42 +102,46 @@ int kept_bits() {
   return kept;
 }
 
-/// How many terms are added at once: small ones are cut off beside a 1, but not in a group before
-/// that of the 1.
+/// Numbers that are too small to count beside a 1, and a 1 at place `at`.
+std::vector<float> one_at(int at, int kept) {
+  std::vector<float> numbers = small_ones(kept + 1);
+  numbers.resize(static_cast<std::size_t>(at));
+  numbers.push_back(1.0f);
+  return numbers;
+}
+
+/// How many terms are added at once: the small ones count in a group before that of the 1.
 int terms_of_group(int kept) {
-  for (std::size_t at = small_ones(kept + 1).size(); at < 16; ++at) {
-    std::vector<float> numbers = small_ones(kept + 1);
-    numbers.resize(at);
-    numbers.push_back(1.0f);
-    if (tensor_core_sum(numbers) > 1) return static_cast<int>(at);
+  for (int at = static_cast<int>(small_ones(kept + 1).size()); at < 16; ++at) {
+    if (tensor_core_sum(one_at(at, kept)) > 1) return at;
   }
   return 16;
 }
 
-/// The data of a picture: the last bit that counts, the first that is cut off, and two orders.
-void write_json(const char* name) {
-  const int kept = kept_bits();
-  std::FILE* file = std::fopen(name, "w");
-  if (file == nullptr) throw std::runtime_error(std::string("cannot write ") + name);
-  std::fprintf(file,
-               "{\"schema\": 1, \"kind\": \"sums\", \"chapter\": 5, \"device\": \"%s\", "
-               "\"fraction_bits\": %d, \"terms\": %d, \"depth\": 16, \"sums\": [",
-               device_info().name.c_str(), kept, terms_of_group(kept));
+/// The data of a picture: the last bit that counts, the first that is cut off, two orders, and what
+/// tells the size of a group.
+void write_json(const std::string& file) {
+  const int kept = kept_bits(), terms = terms_of_group(kept);
   std::vector<float> late(kTerms, std::ldexp(1.0f, -27));
   late[0] = 1;
-  std::vector<std::vector<float>> sums = {small_ones(kept), small_ones(kept + 1), late, late};
-  for (int i = 0; i < 2; ++i) sums[i].insert(sums[i].begin(), 1.0f);
-  std::reverse(sums[3].begin(), sums[3].end());
-  for (std::size_t i = 0; i < sums.size(); ++i) {
-    std::fprintf(file, "%s\n {\"numbers\": [", i == 0 ? "" : ",");
-    for (std::size_t k = 0; k < sums[i].size(); ++k) {
-      std::fprintf(file, "%s%.9g", k == 0 ? "" : ", ", sums[i][k]);
-    }
-    std::fprintf(file, "], \"sum\": %.9g}", tensor_core_sum(sums[i]));
+  std::vector<std::vector<float>> added = {small_ones(kept), small_ones(kept + 1), late, late};
+  for (int i = 0; i < 2; ++i) added[i].insert(added[i].begin(), 1.0f);
+  std::reverse(added[3].begin(), added[3].end());
+  added.push_back(one_at(terms - 1, kept));
+  if (terms < 16) added.push_back(one_at(terms, kept));
+  std::vector<PictureData> sums;
+  for (const auto& numbers : added) {
+    sums.push_back(PictureData()
+                       .set("numbers", std::vector<double>(numbers.begin(), numbers.end()))
+                       .set("sum", tensor_core_sum(numbers)));
   }
-  const bool written = std::fprintf(file, "]}\n") > 0;
-  if (std::fclose(file) != 0 || !written)
-    throw std::runtime_error(std::string("cannot write ") + name);
+  PictureData("sums", 5)
+      .set("device", device_info().name)
+      .set("fraction_bits", kept)
+      .set("terms", terms)
+      .set("depth", 16)
+      .set("sums", sums)
+      .write(file);
 }
 
 /// Parses NUMBER[*COUNT] and appends it; false if it is none.
@@ -187,8 +192,8 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (argc == 1) return gemm::experiments();
-    if (argc == 3 && std::string(argv[1]) == "--json") {
-      gemm::write_json(argv[2]);
+    if (const auto file = json_argument(argc, argv)) {
+      gemm::write_json(*file);
       return 0;
     }
     std::vector<float> numbers;

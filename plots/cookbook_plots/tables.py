@@ -341,6 +341,8 @@ def targets(chapters, results, figures, root=book.ROOT):
             yield folder / "notes.md", None, None
     for page in sorted((root / "library").glob("*/README.md")):
         yield page, None, None
+    if (root / "docs/pictures.md").exists():
+        yield root / "docs/pictures.md", None, None
     page = root / "docs/languages.md"
     if page.exists():
         yield page, languages.text(results, root), None

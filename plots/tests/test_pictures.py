@@ -7,8 +7,7 @@ import unittest
 from pathlib import Path
 from xml.etree import ElementTree
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "plots"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import draw
 from cookbook_plots.pictures import banks, book, sectors
 from cookbook_plots.pictures.requests import Request
@@ -16,7 +15,7 @@ from cookbook_plots.pictures.svg import EM, WIDTH, colours
 
 from .fixtures import Folder, said
 
-LANES = range(32)
+ROOT, LANES = book.book.ROOT, range(32)
 
 
 def request(addresses, counted, ideal, memory="shared", size=4, rule="load_store"):
@@ -164,6 +163,49 @@ class Files(Folder):
         self.assertEqual((status, err.count("\n")), (2, 1))
 
 
+class Sidebars(Folder):
+    """What the book's own data make, and what one wrong number in them makes."""
+
+    def changed(self, name, change):
+        content = json.loads((ROOT / book.RECORDED / f"{name}.json").read_text())
+        change(content)
+        return said(draw.main, [str(self.file(f"{name}.json", content))])
+
+    def refused(self, name, change, pattern):
+        status, out, err = self.changed(name, change)
+        self.assertEqual((status, out, err.count("\n")), (2, "", 1), err)
+        self.assertRegex(err, pattern)
+
+    def test_they_are_drawn(self):
+        for name in ("tensor-core-sums", "swizzle-spans", "raster-waves", "online-softmax"):
+            self.assertEqual(self.changed(name, lambda content: None)[0], 0)
+            ElementTree.parse(self.folder / f"{name}.svg")
+
+    def test_a_wrong_sum_is_refused(self):
+        for number in range(5):
+            self.refused("tensor-core-sums", lambda data: data["sums"][number].update(sum=1.5), "the tensor core's sum was 1.5")
+        for key, value in (("fraction_bits", 24), ("terms", 8)):
+            self.refused("tensor-core-sums", lambda data: data.update({key: value}), "the tensor core's sum was 1.0")  # or 1.0000001
+        self.refused("tensor-core-sums", lambda data: data.update(terms=3), "not the data of a picture")
+
+    def test_a_chunk_at_another_place_is_refused(self):
+        def swap(data):
+            places = data["spans"][3]["places"]
+            places[9], places[10] = places[10], places[9]
+        self.refused("swizzle-spans", swap, "span of 128 bytes: chunk 9 belongs at place 8; the program has it at 11")
+
+    def test_a_wrong_count_of_panels_is_refused(self):
+        for key in ("rows", "cols"):
+            self.refused("raster-waves", lambda data: data["orders"][1]["waves"][2].update({key: 5}), "grouped 16, wave 3: .* counted")
+        self.refused("raster-waves", lambda data: data["orders"][0]["waves"][0]["tiles"].append(0), "compute a tile twice")
+
+    def test_a_wrong_pair_is_refused(self):
+        for key, value in (("max", 7), ("sum", 1.2)):
+            self.refused("online-softmax", lambda data: data["steps"][4].update({key: value}), "after 4: .* the kernel had")
+            self.refused("online-softmax", lambda data: data["halves"][1].update({key: value}), "the second half: .* the kernel had")
+            self.refused("online-softmax", lambda data: data["merged"][0].update({key: value}), "the merged halves: .* the kernel had")
+
+
 class Pages(Folder):
     """A page shows the picture of a recorded request of a source."""
 
@@ -234,8 +276,8 @@ class Book(unittest.TestCase):
     def test_the_pages_show_what_is_recorded(self):
         """Beside `./run plots --check`: every picture is in a page, and the page's words are its own."""
         shown = set()
-        for page in (ROOT / "chapters").glob("*/*.md"):
-            shown |= set(re.findall(rf"\]\(\.\./\.\./{book.DRAWN}/([\w-]+)\.svg\)", page.read_text()))
+        for page in (*(ROOT / "chapters").glob("*/*.md"), ROOT / "docs/pictures.md"):
+            shown |= set(re.findall(rf"\]\((?:\.\./)+{book.DRAWN}/([\w-]+)\.svg\)", page.read_text()))
         self.assertEqual(shown, {file.stem for file in (ROOT / book.DRAWN).glob("*.svg")})
 
 

@@ -72,10 +72,11 @@ def scale(picture, fills):
 
 
 def busiest(request):
-    """(bank, number of words that it delivers in its busiest phase's wavefronts) of the bank with most words."""
-    words = Counter(delivery.bank for delivery in request.deliveries)
-    most = max(words.values())
-    return min(bank for bank, count in words.items() if count == most), most
+    """(bank, how many words or atomics it serves in one phase), where that is most."""
+    phase_of = {lane: number for number, phase in enumerate(request.phases()) for lane in phase}
+    served = Counter((phase_of[delivery.lanes[0]], delivery.bank) for delivery in request.deliveries)
+    (_, bank), most = min(served.items(), key=lambda item: (-item[1], item[0]))
+    return bank, most
 
 
 def remarks(request):
@@ -87,7 +88,8 @@ def remarks(request):
     if request.counted > request.ideal:
         bank, words = busiest(request)
         deliveries = "lanes" if request.rule == "atomic" else "words"
-        yield f"Bank {bank} has {words} {deliveries} to serve, one per wavefront."
+        where = f"bank {bank} has {words} {deliveries} to serve, one per wavefront."
+        yield f"In one phase {where}" if phases > 1 else where[0].upper() + where[1:]
     shared = sum(len(delivery.lanes) > 1 for delivery in request.deliveries)
     if shared:
         yield f"Outlined cells serve several lanes at once: {plural(shared, 'word')} for {plural(lanes, 'lane')}."

@@ -10,7 +10,7 @@ from collections import defaultdict
 
 from .. import book
 from ..results import ResultError, of_the_right_form
-from . import banks, sectors
+from . import banks, sectors, softmax, sums, swizzle, waves
 from .requests import MEMORIES, Request
 
 RECORDED, DRAWN = "plots/results/simt/pictures", "plots/figures/pictures"
@@ -58,7 +58,8 @@ def line_now(root, request):
     return min(numbers, key=lambda number: abs(number - request.line))
 
 
-KINDS = {"requests": requests_of}
+KINDS = {"requests": requests_of, "sums": sums.draw, "swizzle": swizzle.draw, "online_softmax": softmax.draw,
+         "waves": waves.draw}
 
 
 def pictures(file, words=(), root=book.ROOT):

@@ -64,12 +64,12 @@ def lane_strip(picture, request, colour_of, x_of):
     picture.y += HEIGHT + 4
 
 
-def label(picture, x, y, width, text, fill):
+def label(picture, x, y, width, text, fill, style="muted"):
     """Text in the middle of a cell, if it fits. `fill`: of the cell; None: no colour."""
     size = min(SMALL if width < 20 else 10.5, 1.06 * width)
     if len(text) * size * 0.62 > width + 1:
         return
-    picture.text(x + width / 2, y + HEIGHT / 2 + 0.36 * size, text, size, style="muted", anchor="middle",
+    picture.text(x + width / 2, y + HEIGHT / 2 + 0.36 * size, text, size, style=style, anchor="middle",
                  fill=on(fill) if fill else None)
 
 

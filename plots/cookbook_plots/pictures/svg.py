@@ -99,10 +99,11 @@ class Picture:
         self.paragraph(text, 13, font="bold")
 
     def code(self, text, size=10.5):
-        """A line of source, cut to the width."""
+        """A line of source, on as many lines as it needs."""
         room = int(INNER / (size * EM["mono"]))
-        self.y += size * 1.4
-        self.text(MARGIN, self.y, text if len(text) <= room else text[:room - 3] + "...", size, font="mono")
+        for at in range(0, len(text), room):
+            self.y += size * 1.4
+            self.text(MARGIN, self.y, text[at:at + room], size, font="mono")
         self.y += 3
 
     def legend(self, entries):
