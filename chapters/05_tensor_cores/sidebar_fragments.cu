@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 // Sidebar: which lane holds which element. Loads tiles whose elements are their own index,
 // multiplies by an identity, and prints where every element went. Exit status 1 if that differs
-// from the figure in the README.
+// from the figure in the README. With --json FILE it writes the data of a picture instead
+// (docs/pictures.md): C, the tiles of level 6, and the accumulators of one instruction.
 #include <cstdint>
 #include <cstdio>
+#include <string>
 #include <vector>
 
+#include "chapters/05_tensor_cores/level_6_wide_tiles.cuh"
 #include "common/backend/backend.hpp"
 #include "common/device/cuda.cuh"
 #include "common/device/mma.cuh"
 #include "common/harness/run/arguments.hpp"
+#include "common/harness/run/picture_data.hpp"
 
 namespace cookbook::gemm {
 namespace {
@@ -73,13 +77,32 @@ void print(const char* title, int rows, int cols, bool halves, const std::vector
   std::printf("\n");
 }
 
-int show() {
+Held load_and_multiply() {
   DeviceMemory memory(sizeof(Held), "held");
   launch(show_fragments<void>, {dim3(1), dim3(32), 2048}, {}, memory.as<Held>());
   synchronize();
   Held held;
   memory.copy_to_host(&held, sizeof held);
+  return held;
+}
 
+void write_data(const std::string& file) {
+  using C = wide_tiles::Config<bf16>;
+  const Held held = load_and_multiply();
+  std::vector<double> elements;  // of D, row by row: lane 0's d0 to d3, lane 1's ...
+  for (const auto& lane : held.d) elements.insert(elements.end(), lane, lane + 4);
+  PictureData("zoom", 5)
+      .set("size", std::vector<double>{8192, 8192})
+      .set("block", std::vector<double>{C::kBlockM, C::kBlockN})
+      .set("warp", std::vector<double>{C::kWarpM, C::kWarpN})
+      .set("instruction", std::vector<double>{16, 8})
+      .set("accumulators", C::kMmaM * C::kMmaN * 4)
+      .set("elements", elements)
+      .write(file);
+}
+
+int show() {
+  const Held held = load_and_multiply();
   std::vector<int> a(256, -1), b(128, -1), d(128, -1);
   bool as_drawn = true;
   for (int lane = 0; lane < 32; ++lane) {
@@ -110,6 +133,10 @@ int show() {
 }  // namespace cookbook::gemm
 
 int main(int argc, char** argv) {
+  if (const auto file = cookbook::json_argument(argc, argv)) {
+    cookbook::gemm::write_data(*file);
+    return 0;
+  }
   cookbook::take_no_arguments(argc, argv);
   return cookbook::gemm::show();
 }

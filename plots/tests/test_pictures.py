@@ -177,7 +177,7 @@ class Sidebars(Folder):
         self.assertRegex(err, pattern)
 
     def test_they_are_drawn(self):
-        for name in ("tensor-core-sums", "swizzle-spans", "raster-waves", "online-softmax"):
+        for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax"):
             self.assertEqual(self.changed(name, lambda content: None)[0], 0)
             ElementTree.parse(self.folder / f"{name}.svg")
 
@@ -193,6 +193,13 @@ class Sidebars(Folder):
             places = data["spans"][3]["places"]
             places[9], places[10] = places[10], places[9]
         self.refused("swizzle-spans", swap, "span of 128 bytes: chunk 9 belongs at place 8; the program has it at 11")
+
+    def test_an_element_in_another_lane_is_refused(self):
+        def swap(data):
+            data["elements"][4:6] = data["elements"][5:3:-1]
+        self.refused("mma-zoom", swap, "d0 of lane 1 holds element 3; by the PTX ISA it holds 2")
+        self.refused("mma-zoom", lambda data: data.update(accumulators=64), "has 128 accumulators per lane; the Config has 64")
+        self.refused("mma-zoom", lambda data: data.update(warp=[48, 64]), "block tile 128 x 256 is not made of warp tile 48 x 64")
 
     def test_a_wrong_count_of_panels_is_refused(self):
         for key in ("rows", "cols"):
