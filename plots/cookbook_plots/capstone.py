@@ -4,7 +4,7 @@
   plots FOLDER    FOLDER/figures: the ladder, the roofline and the sweep of what a GPU timed, and the traffic that
                   the SIMT backend counted
   report FOLDER   FOLDER/report.html, one page that prints well: the ladder, each level's prediction beside what was
-                  measured, counters, figures, and what is still unexplained; report.pdf where a browser is installed
+                  measured, counters, pictures, figures, and what is still unexplained; report.pdf where a browser is installed
 
 Results are FOLDER/results/*.json, as `./run FOLDER --json FOLDER/results/NAME.json` writes them.
 """
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import book, cli, figures, style, tables
+from .pictures import book as pictures
 from .results import Counted, ResultError, Results, load, of_the_right_form, read_run, traffic
 from .staging import Staging, ended
 
@@ -232,6 +233,17 @@ def inline_svg(figure):
         return file.read_text()[file.read_text().index("<svg"):]
 
 
+def picture_parts(folder, ladder):
+    """The worst request of each level that `./run PATH --explain --draw PATH/pictures` has recorded; HTML."""
+    parts = []
+    for file in sorted((folder / "pictures").glob("*.json")):
+        document = pictures.read(file)
+        if document.get("ladder") == ladder:
+            worst = next(iter(pictures.pictures(file).values()))
+            parts.append(f"<figure><figcaption><code>{text(document['level'])}</code></figcaption>{worst.svg()}</figure>")
+    return ["<h2>The worst request of each level</h2>", *parts] if parts else []
+
+
 def conditions(run):
     problem, device = run.json["problem"], run.json["device"]
     parts = [device["name"], f"{' x '.join(problem['dims'])} = {'x'.join(map(str, problem['size']))}", problem["dtype"],
@@ -270,6 +282,7 @@ def page(capstone):
                       html_table(["", "level", "sectors per load", "sectors per store", "wavefronts of shared loads",
                                   "of shared stores", "bytes asked for per byte needed"], rows),
                       f'<p class="small">Counted by the SIMT backend at {"x".join(map(str, size))}.</p>']
+        parts += picture_parts(capstone.folder, ladder.name)
     parts.append("<h2>Still unexplained</h2>")
     open_points = [sentence for ladder in capstone.ladders for sentence in unexplained(ladder)]
     if open_points:

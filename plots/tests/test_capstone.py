@@ -182,6 +182,20 @@ class Capstone(Folder):
             self.assertEqual(capstone.write_pdf(self.folder / "report.html", self.folder / "report.pdf"), "weasyprint")
         self.assertEqual(started, ["chromium", "weasyprint"])  # the first said that it was done and wrote nothing
 
+    def test_the_worst_request_of_each_level_is_drawn(self):
+        self.write("a.json", counted_run())
+        self.assertNotIn("worst request", self.report())
+        recorded = json.loads((book.ROOT / "plots/results/simt/pictures/transpose-tile.json").read_text())
+        self.file("pictures/mine-naive.json", recorded | {"ladder": "mine", "level": "naive"})
+        self.file("pictures/other-naive.json", recorded | {"ladder": "other"})
+        page = self.report()
+        self.assertEqual(page.count("32 lanes x 4 bytes: 32 wavefronts (ideal: 1)</title>"), 1)
+        recorded["requests"][0]["counted"]["wavefronts"] = 31
+        self.file("pictures/mine-naive.json", recorded | {"ladder": "mine"})
+        status, _, err = self.call("report")
+        self.assertEqual((status, err.count("\n")), (2, 1))
+        self.assertIn("the tracer counted 31", err)
+
     def test_results_are_not_changed(self):
         run = timed_run()
         self.write("gpu.json", copy.deepcopy(run))

@@ -39,7 +39,8 @@ def rows_of(bytes_, most=40):
 
 def rows_text(rows, memory):
     """Where the rows lie that are drawn."""
-    text = f"Rows: 128 bytes of {memory} memory, from byte {rows[0] * LINE:,}"
+    what = "Columns: the 32 banks. Rows: 128 bytes" if memory == "shared" else "Rows: 128 bytes of global memory"
+    text = f"{what}, from byte {rows[0] * LINE:,}"
     gaps = {b - a for a, b in zip(rows, rows[1:])}
     if gaps <= {1}:
         return text + "."
