@@ -78,7 +78,7 @@ python3 -B docs/make_pages.py --out "$out/generated" --html "$out/html" --explai
 awesome=/usr/share/doxygen-awesome-css
 doxygen -w html "$out/header.html" "$out/footer.html" "$out/plain.css" docs/Doxyfile >/dev/null 2>&1
 python3 -B docs/edit_header.py "$out/header.html"
-cp "$awesome/doxygen-awesome-darkmode-toggle.js" docs/cookbook.js docs/explore.js "$out/html/"
+cp "$awesome/doxygen-awesome-darkmode-toggle.js" docs/cookbook.js docs/explore.js docs/lanes.js "$out/html/"
 
 # D3 draws the figures that can be explored. Its licence (BSD, 3 clauses) asks for its notice beside a copy.
 cp -L /usr/share/javascript/d3/d3.min.js "$out/html/"

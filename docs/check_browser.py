@@ -5,7 +5,8 @@
 On a desktop and on a phone, light and dark: no error in the console, nothing that fails to load, every image
 drawn, no page wider than the window, text that can be read against its background. The search finds words
 of the text; the switch between light and dark switches; and from the README a chapter's page, its kernel and
-its dot under the roofs are three clicks apart. A dot of a roofline can be hovered, and without JavaScript its SVG is there.
+its dot under the roofs are three clicks apart. A dot of a roofline and a lane of a picture can be hovered, and without
+JavaScript their SVGs are there.
 
     check_browser.py build/docs/html [--screenshots FOLDER]
 
@@ -128,6 +129,28 @@ class Site:
         if not page.evaluate("location.hash && Boolean(document.getElementById(location.hash.slice(1)))"):
             page.wrong(f"clicking a dot leads to {page.url}, no level")
 
+    def check_lanes(self, page, name):
+        """The live picture of 32 lanes in one bank: hover one, step on, and pad the rows by the slider."""
+        self.visit(page, name)
+        box = page.locator(".lanes", has=page.locator("code", has_text="tile[threadIdx.x][y];")).first
+        try:
+            box.locator("g.lane[data-lane='5']").last.hover(force=True, timeout=3000)
+        except Error:
+            page.wrong("no picture of a request is live")
+            return
+        title, says = box.locator("strong"), box.locator(".lanes-says")
+        for what, expected, found in (("title", "32 wavefronts (ideal: 1)", title.inner_text()),
+                                      ("lane", "bank 4, wavefront 6 of 32", says.inner_text())):
+            if expected not in found:
+                page.wrong(f"the {what} of a live picture says {found!r}, not {expected!r}")
+        self.picture(page, f"lanes-{Path(name).stem}")
+        box.locator("svg").press("ArrowRight")
+        if "lane 6:" not in says.inner_text():
+            page.wrong(f"the arrow key leads to {says.inner_text()!r}")
+        box.locator("input").fill("132")
+        if "1 wavefront (ideal: 1)" not in title.inner_text():
+            page.wrong(f"with 132 bytes between lanes a live picture says {title.inner_text()!r}")
+
     def check_without_scripts(self, name):
         """The figures that JavaScript replaces are there without it."""
         context = self.browser.new_context(java_script_enabled=False, color_scheme="light")
@@ -135,6 +158,8 @@ class Site:
         page.goto((self.folder / name).as_uri())
         if not page.locator(f"#{Path(name).stem}_roofline img.figure").first.is_visible():
             self.problems.append(f"{name}: no roofline without JavaScript")
+        if page.locator("div.picture").count() and not page.locator("img.picture").first.is_visible():
+            self.problems.append(f"{name}: no picture without JavaScript")
         context.close()
 
     def check_switch(self, page):
@@ -196,6 +221,8 @@ def main():
         site.check_search(page, "flash attention", "chapter_10.html")
         site.check_search(page, "mbarrier_wait", "namespacecookbook.html")
         site.check_switch(page)
+        if "chapter_3.html" in names:
+            site.check_lanes(page, "chapter_3.html")
         for name in ("chapter_3.html", "chapter_10.html"):
             if (folder / name).exists() and "roofline-data" in (folder / name).read_text():
                 site.check_explorer(page, name)

@@ -16,7 +16,7 @@
   window.addEventListener("DOMContentLoaded", openTarget);
 })();
 
-// Rooflines that can be explored: D3 and explore.js are loaded only where a page has the data of one.
+// Rooflines that can be explored, and pictures of requests: their scripts are loaded only where a page has the data.
 (function () {
   function load(names) {
     if (!names.length) return;
@@ -27,6 +27,7 @@
   }
   window.addEventListener("DOMContentLoaded", () => {
     if (document.querySelector("script.roofline-data")) load(["d3.min.js", "explore.js"]);
+    if (document.querySelector("script.request-data")) load(["lanes.js"]);
   });
 })();
 

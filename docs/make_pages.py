@@ -23,6 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "plots"))
 from cookbook_plots import book, markup, memories, tables  # noqa: E402
+from cookbook_plots.pictures import book as pictures  # noqa: E402
 from cookbook_plots.results import Results, gpus  # noqa: E402
 
 # The guides in reading order; any other page in docs/ follows by itself.
@@ -140,14 +141,18 @@ def figure(match, base, html_folder):
 
 
 def image(match, base, html_folder):
-    """A picture of a README, which follows the colour scheme by itself."""
-    source = (base / match[2]).resolve()
-    if not source.exists():
-        raise SystemExit(f"make_pages: {base}: no picture {match[2]}")
+    """A picture of a README, which follows the colour scheme by itself; beside that of a request what lanes.js draws."""
+    shown = re.search(r"!\[([^]\n]*)\]\(([^)\s]+)\)", match[0])
+    if not shown:
+        raise SystemExit(f"make_pages: {base}: no picture below {match[1].strip()} (./run plots writes it)")
+    source = (base / shown[2]).resolve()
     name = Path("figures") / source.parent.name / source.name
     (html_folder / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, html_folder / name)
-    return raw(f'<a href="{name}"><img class="picture" loading="lazy" alt="{html.escape(match[1])}" src="{name}"/></a>')
+    data = json.dumps(pictures.live_data(match[2], match[3].split())).replace("</", "<\\/").replace("](", "]\\u0028")  # no link
+    script = f'<script type="application/json" class="request-data">{data}</script>' if data != "null" else ""
+    return raw(f'<div class="picture"><a href="{name}"><img class="picture" loading="lazy" alt="{html.escape(shown[1])}" '
+               f'src="{name}"/></a>{script}</div>')
 
 
 @cache
@@ -229,12 +234,12 @@ def convert(text, base, pages, html_folder, levels=None, own=None):
             kind = {"cpp": "{.cpp}", "cuda": "{.cpp}", "c++": "{.cpp}", "python": "{.py}"}.get(language, "{.unparsed}")
             parts[i] = f"```{kind}\n{rest}"
             continue
+        part = pictures.MARK.sub(lambda m: image(m, base, html_folder), part)
         part = re.sub(r"<!--.*?-->\n?", "", part, flags=re.DOTALL)
         # Doxygen would close what is folded at the first empty line.
         part = re.sub(r"^(<details>.*|</details>)$", lambda m: raw(m[1], "[block]"), part, flags=re.MULTILINE)
         part = re.sub(r'<picture><source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)"\s+alt="([^"]*)"></picture>',
                       lambda m: figure(m, base, html_folder), part)
-        part = re.sub(r"!\[([^\]]*)\]\(([^)\s]+\.svg)\)", lambda m: image(m, base, html_folder), part)
         # The sidebar shows headings as they are written, so code in them loses its backquotes.
         part = re.sub(r"^(#{1,4} (.*))$", lambda m: re.sub(r"`([^`*<\\]+)`", r"\1", m[1])
                       + (f" {{#{own}-{slug(m[2])}}}" if own else ""), part, flags=re.MULTILINE)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from .. import book
 from ..results import ResultError, of_the_right_form
 from . import banks, sectors, softmax, sums, swizzle, waves, zoom
-from .requests import MEMORIES, Request
+from .requests import LANES, MEMORIES, Request
 
 RECORDED, DRAWN = "plots/results/simt/pictures", "plots/figures/pictures"
 MOST_LINES = 6  # of a memory in a file: there may be more
@@ -30,13 +30,27 @@ def read(file):
     return document
 
 
+def of(document, words):
+    """The requests of a document whose memory and operation `words` are; of none, all."""
+    return [data for data in document["requests"] if not words or [data["memory"], *data["operation"].split()] == words]
+
+
+def live_data(name, words, root=book.ROOT):
+    """What the site's lanes.js draws of a recorded request; None of a picture of another kind."""
+    document = read(root / RECORDED / f"{name}.json")
+    if document["kind"] != "requests":
+        return None
+    request = Request(of(document, words)[0])
+    return {"where": request.where, "source": request.source, "memory": request.memory, "bytes": request.bytes,
+            "rule": request.rule, "counted": request.counted, "ideal": request.ideal,
+            "addresses": [request.lanes.get(lane) for lane in range(LANES)]}
+
+
 def requests_of(document, words, root):
     """{name: picture} of recorded requests; of all, numbered from the worst, or of the worst that `words` describe."""
     found = {}
-    for order, data in enumerate(document["requests"], 1):
+    for order, data in enumerate(of(document, words), 1):
         name = [data["memory"], *data["operation"].split()]
-        if words and name != words:
-            continue
         request = Request(data)
         request.line = line_now(root, request)
         picture = (sectors if request.memory == "global" else banks).draw(request)
