@@ -98,6 +98,10 @@ class Pictures(unittest.TestCase):
         self.assertIn("moves for nothing", picture(GLOBAL["misaligned"]).svg())
         self.assertNotIn("moves for nothing", picture(GLOBAL["coalesced"]).svg())
 
+    def test_lanes_with_one_address_are_said(self):
+        self.assertIn("Lanes share one address", picture(GLOBAL["one word"]).svg())
+        self.assertNotIn("Lanes share", picture(GLOBAL["bytes"]).svg())
+
     def test_inactive_lanes_are_shown_and_said(self):
         svg = picture(GLOBAL["a tail"]).svg()
         self.assertEqual(svg.count('class="faint dash"'), 12)

@@ -33,6 +33,9 @@ def draw(request):
     if len(used) < moved:
         entries.append(("waste", "moves for nothing"))
     picture.legend(entries + [("faint", "does not move")])
+    distinct = len(set(request.lanes.values()))
+    if distinct < len(request.lanes):
+        picture.paragraph(f"Lanes share {'one address' if distinct == 1 else f'{distinct} addresses'}; the first lane is named.")
     picture.paragraph(f"{uses[0].upper()}{uses[1:]}.")
     return picture
 
