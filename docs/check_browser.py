@@ -144,6 +144,7 @@ class Site:
             if expected not in found:
                 page.wrong(f"the {what} of a live picture says {found!r}, not {expected!r}")
         self.picture(page, f"lanes-{Path(name).stem}")
+        page.mouse.move(0, 0)  # the page may scroll under the pointer
         box.locator("svg").press("ArrowRight")
         if "lane 6:" not in says.inner_text():
             page.wrong(f"the arrow key leads to {says.inner_text()!r}")

@@ -197,8 +197,8 @@
         group.classList.add("at");
         svg.append(group);  // its outline above its neighbours
       }
-      says.textContent = lane === null ? `${unit === "sector" ? "Orange moves for nothing. " : ""}Hover or tap a lane, or ` +
-        "step with the arrow keys." : describe(lane);
+      says.textContent = lane === null ? (unit === "sector" ? "Filled bytes without a number move for nothing. " : "") +
+        "Hover or tap a lane, or step with the arrow keys." : describe(lane);
     }
 
     for (const event of ["pointerover", "click"]) {
