@@ -356,9 +356,12 @@ def update(chapters, results, figures, check, root, files):
         old = file.read_text() if file.exists() else f"{BEGIN}\n{END}\n"
         try:
             new, used = quotes.filled(old, file.parent)
-            new = pictures.filled(new, file, root, drawn)
             if check and new != old:
-                wrong.append(f"{name}: a quote or a picture differs from its source (./run plots writes it)")
+                wrong.append(f"{name}: a quote differs from its source (./run plots writes it)")
+            with_pictures = pictures.filled(new, file, root, drawn)
+            if check and with_pictures != new:
+                wrong.append(f"{name}: a picture differs from its data (./run plots writes it)")
+            new = with_pictures
             quoted |= used
             with_quotes = new
             if text is not None:
@@ -374,6 +377,7 @@ def update(chapters, results, figures, check, root, files):
         elif not check and new != old:
             files.write_text(file, new)
             print(f"wrote {name}")
+    wrong += [*quotes.unused(root, quoted), *pictures.wrong(root, drawn, check)]
     for path, svg in {} if check else drawn.items():
         files.write_text(path, svg)
-    return wrong + list(quotes.unused(root, quoted)) + list(pictures.wrong(root, drawn, check))
+    return wrong

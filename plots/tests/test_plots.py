@@ -292,6 +292,24 @@ class Refusals(Book):
         self.quote(kernel.replace("s += i", "s += 2 * i"), page="")
         self.assertIn("chapters/01_copy/notes.md: a quote differs from its source", self.ends(1, "--check"))
 
+    def test_a_picture_is_drawn_and_one_of_other_data_fails(self):
+        name, folder = "transpose-tile", "plots/results/simt/pictures"
+        recorded = (book.ROOT / folder / f"{name}.json").read_text()
+        source = json.loads(recorded)["requests"][0]
+        self.file(source["file"], "\n" * (source["line"] - 1) + source["source"] + "\n")
+        file = self.file(f"{folder}/{name}.json", recorded)
+        page = self.root / "chapters/01_copy/README.md"
+        page.write_text(page.read_text() + f"\n<!-- picture {name} shared load -->\n")
+        self.assertIn("a picture differs from its data", self.run_cli("--check")[1])
+        self.ends(0, "--tables-only")
+        svg = self.root / "plots/figures/pictures" / f"{name}-shared-load.svg"
+        self.assertIn(svg.name, page.read_text())
+        self.ends(0, "--check")
+        svg.unlink()
+        self.assertIn(f"{svg.name}: not what its data make", self.ends(1, "--check"))
+        file.write_text(recorded.replace('"wavefronts":32', '"wavefronts":31'))
+        self.assertEqual(self.ends(2, "--check").count("\n"), 2)  # one line, and that there are no results
+
     def test_the_banks_of_a_store_are_computed_from_its_quote(self):
         kernel = LEVEL + "// [quote store]\ntile[y][threadIdx.x ^ y] = 1;\n// [end quote]\n"
         self.quote(kernel, "<!-- banks level_0.cuh store -->\n")
