@@ -235,6 +235,7 @@ class Run(Scripts):
                                 (("--json", "/tmp/d.json", "--size", "4x4"), "--json /tmp/d.json --size 4x4")):
             self.expect(self.run_it("11", *arguments, cwd=away), 0, f"11: {file.format(away)}\n")
         self.assertTrue((away / "a").is_dir())
+        self.expect(self.run_it("11", "--explain", "--draw", "pictures", cwd=away), 0, f"11: --explain --draw {away}/pictures\n")
         self.assertEqual(self.run_it("--json", "e/f.json", cwd=away).stdout,
                          f"0: --json {away}/e/f-0.json\n11: --json {away}/e/f-11.json\n")
         self.assertTrue((away / "e").is_dir())

@@ -16,7 +16,7 @@ from machine import die, say
 
 ROOT = Path.cwd()
 CALLER = Path(os.environ["COOKBOOK_CALLER"])  # where relative paths of the command line begin
-FILES = ("--json", "--timeline", "--out", "--results", "--png")  # options whose value is a file or a folder
+FILES = ("--json", "--timeline", "--draw", "--out", "--results", "--png")  # options whose value is a file or a folder
 WRITTEN = ("--json", "--timeline", "--out")
 HELP = {"-h", "--help"}
 backend = ""
