@@ -20,9 +20,8 @@ def draw(request):
     rows = rows_of(request.used())
     picture.paragraph(rows_text(rows, "shared"), style="muted")
     banks_scale(picture, x_of)
+    picture.grid(x_of(0), picture.y, BANKS, len(rows), x_of(WORD) - x_of(0), HEIGHT)
     for row in rows:
-        for bank in range(BANKS):
-            picture.rect(x_of(bank * WORD), picture.y, x_of(WORD) - x_of(0), HEIGHT, "faint")
         for x, width, deliveries in cells(request, row, x_of):
             fill, lanes = fills[deliveries[0].wavefront], deliveries[0].lanes
             tip = f"lane {spans(lanes)}, bank {spans(d.bank for d in deliveries)}, wavefront {deliveries[0].wavefront + 1}"

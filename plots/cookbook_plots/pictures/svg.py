@@ -78,6 +78,13 @@ class Picture:
     def line(self, x0, y0, x1, y1, style="wire"):
         self.parts.append(f'<path class="{style}" d="M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}"/>')
 
+    def grid(self, x, y, columns, rows, width, height):
+        """Empty cells, as one path."""
+        right, below = number(x + columns * width), number(y + rows * height)
+        lines = [f"M{number(x + i * width)} {number(y)}V{below}" for i in range(columns + 1)]
+        lines += [f"M{number(x)} {number(y + i * height)}H{right}" for i in range(rows + 1)]
+        self.parts.append(f'<path class="faint" d="{"".join(lines)}"/>')
+
     def text(self, x, y, text, size=11.5, style="text", anchor="start", font="sans", fill=None):
         """`y` is the base line."""
         look = f'fill="{fill}"' if fill else f'class="{style}"'

@@ -81,11 +81,13 @@ def grid(picture, left, width, span, places, count):
     picture.text(left, picture.y + 11, f"{name(span)}: {plural(count, 'wavefront')}", 11.5, font="bold")
     picture.y += 17
     cell, fills, coloured = width / ROWS, colours(count), orders(span, places)
+    picture.grid(left, picture.y, ROWS, ROWS, cell, HEIGHT)
     for chunk, place in enumerate(places):
         x, y = left + place % ROWS * cell, picture.y + place // ROWS * HEIGHT
         fill = fills[coloured[place]] if place in coloured else None
         below, picture.y = picture.y, y
-        picture.rect(x, y, cell, HEIGHT, "" if fill else "faint", fill)
+        if fill:
+            picture.rect(x, y, cell, HEIGHT, fill=fill)
         label(picture, x, y, cell, str(chunk * CHUNK % row_bytes(span) // CHUNK), fill)
         picture.y = below
     picture.y += ROWS * HEIGHT + 6

@@ -47,9 +47,7 @@ def strip(picture, areas, inside):
         picture.text(left, picture.y + 23, size_text(size), 11, style="muted")
         cell_w, cell_h = width * tile[1] / size[1], high * tile[0] / size[0]
         if order:  # of C the tiles would be too small
-            for row in range(size[0] // tile[0]):
-                for col in range(size[1] // tile[1]):
-                    picture.rect(left + col * cell_w, top + row * cell_h, cell_w, cell_h, "faint")
+            picture.grid(left, top, size[1] // tile[1], size[0] // tile[0], cell_w, cell_h)
         picture.rect(left, top, max(cell_w, 4), max(cell_h, 4), fill=HERE)
         picture.rect(left, top, width, high, "edge")
         if order + 1 < len(areas):
@@ -66,11 +64,13 @@ def registers(picture, elements, rows, cols):
                       style="muted")
     picture.y += 4
     width = INNER / cols
+    picture.grid(MARGIN, picture.y, cols, rows, width, HEIGHT)
     for row in range(rows):
         for col in range(cols):
             lane, register = elements[row * cols + col]
             fill = OTHER if lane == LANE else None
-            picture.rect(MARGIN + col * width, picture.y, width, HEIGHT, "" if fill else "faint", fill)
+            if fill:
+                picture.rect(MARGIN + col * width, picture.y, width, HEIGHT, fill=fill)
             label(picture, MARGIN + col * width, picture.y, width, f"{lane}.d{register}", fill, "text")
         picture.y += HEIGHT
     picture.y += 4
