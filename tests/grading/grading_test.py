@@ -217,6 +217,44 @@ class Objects(museum.InFolder):
                 continue
             self.assertIn(part.strip(), self.check(source))
 
+    def test_what_is_not_counted(self):
+        """What g++ leaves without instrumentation, in the spellings of its own dump."""
+        four = "struct Four { float x[4]; };\nfloat first(Four);\n"
+
+        def said(source, of_teacher="", *options):
+            made = compile_object(self.folder, "s", source, "-O2", "-g1", "-fsanitize=thread", *options,
+                                  f"-fdump-tree-tsan-lineno={self.folder}/dump")
+            rows = dict(enumerate(source.split("\n"), 1))
+            return objects.uncounted((self.folder / "dump").read_text(), made, {"<stdin>": rows}, of_teacher)
+        for part, source in {
+                "2: a struct in memory": "struct Four { float x[4]; }; float first(Four);\nfloat f(Four* p) { return first(*p); }",
+                "4: a struct": four + "float f(Four* p) {\n  Four MEM = *p, other = p[1]; return first(p[2]) + first(MEM) + first(other); }",
+                "3: a struct": four + "float f(int i) { static thread_local Four t_1; t_1.x[i] = 2; return first(t_1); }",
+                "a struct in ": four + "float iffy(Four); float f(Four* p) { return iffy(*p); }",
+                "a struct in memory": four + "template <int n> float g(Four, const char*); float f(Four* p) { return g<-1>(*p, \":(\"); }",
+                " a struct in memory is": four + "Four made(); void f(Four* p) { *p = made(); }",
+                "by `memcpy`": "void f(float* a, const float* b, int n) { __builtin_memcpy(a, b, 4ul * (n > 0)); }",
+                "1: the code has g++ move data by `strlen`": "unsigned long f(const char* a) { return __builtin_strlen(a); }",
+                "`modf` writes to memory": "extern \"C\" float modff(float, float*); void f(float x, float* p) { modff(x, p); }",
+                "`remquo` writes": "void f(double x, int* p) { __builtin_remquo(x, 3.0, p); }"}.items():
+            self.assertIn(part.strip(), said(source), source)
+        # As on a distribution that has it by default.
+        fortified = "#include <string.h>\nvoid f(float* a, const float* b, int n) { memcpy(a, b, 4ul * (n > 0)); }"
+        self.assertIn("by `memcpy`", said(fortified, "", "-fno-builtin-memcpy", "-D_FORTIFY_SOURCE=2"))
+        self.assertEqual(said(fortified, "", "-fno-builtin-memcpy", "-D_FORTIFY_SOURCE=2", "-U_FORTIFY_SOURCE"), "")
+        for source in (four + "float f(Four* p) { Four a = *p; a.x[0] *= 2; return first(a); }",
+                       "extern \"C\" float modff(float, float*); float f(float x) { float a; return modff(x, &a) + a; }",
+                       "int g(int, int); int f(int a, int* b) { return g(a ? a : *b, a - 1); }", "void f(float* a) { *a = __builtin_sqrtf(*a); }"):
+            self.assertEqual(said(source), "", source)
+        library = "unsigned long f(const char* a) { return __builtin_strlen(a); }"
+        said(library)
+        self.assertEqual(said(library, (self.folder / "dump").read_text()), "")
+
+    def test_places_of_later_compilers(self):
+        """g++ 13 writes discriminators into its dump."""
+        row = "[a.cuh:7:3 discrim 2] x_1 = first ([a.cuh:7:9] *p_2);"
+        self.assertEqual((objects.PLACE.search(row)[2], objects.PLACE.sub("", row)), ("7", "x_1 = first (*p_2);"))
+
     def test_how_large_it_may_be(self):
         with unittest.mock.patch.object(objects, "MOST_OBJECT_BYTES", 1 << 10):
             self.assertIn("when it is compiled", self.check("int f() { return 1; }"))
@@ -632,10 +670,11 @@ class WithoutTheLint(museum.InFolder):
              "const float* from = &tile[x][slot<C>(x, y)];\n      "
              "std::copy(from, from + (shape.rows > 0), &out[col * shape.out_pitch + row]);"))
         def wrong():
-            return [row["step"] for row in grade.score(self.assignment, self.graded.run(text)) if not row["passed"]]
+            return [(row["step"], row["feedback"]) for row in grade.score(self.assignment, self.graded.run(text))
+                    if not row["passed"]]
         self.assertEqual(wrong(), [])
         with unittest.mock.patch.multiple(objects, COPIES=[], OF_LIBRARY=re.compile("no name")):
-            self.assertEqual(wrong(), ["claims"])
+            self.assertEqual([step for step, _ in wrong()], ["claims"])
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "the instruction is that of x86-64")
     def test_a_system_call_of_its_own_ends_it(self):

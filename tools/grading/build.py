@@ -162,8 +162,9 @@ class Builder:
             self.compare_includes(source / "submission.o.d", own_files or {})
             wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu)
             if not wrong and "-fsanitize=thread" in self.flags["submission"]:
-                dump = (source / "submission.o.tsan").read_text(errors="replace")
-                wrong = objects.uncounted(dump, made, own)
+                of_teacher, dump = (path.read_text(errors="replace") for path in (self.folder / "teacher.o.tsan",
+                                                                                  source / "submission.o.tsan"))
+                wrong = objects.uncounted(dump, made, own, of_teacher)
         except sandbox.TooMuch as reason:
             raise DoesNotCompile(f"compiling {reason}") from None
         if wrong:

@@ -36,13 +36,13 @@ CLAIMS = re.compile(r"""cookbook::(?:
 MATHEMATICS = re.compile(r"""
   (?: a?(?:sin|cos|tan)h? | atan2 | exp2? | expm1 | exp10 | log(?:2|10|1p|b)? | pow | sqrt | cbrt | hypot | fabs | fmod
   | fm(?:a|in|ax) | floor | ceil | trunc | l?l?r(?:ound|int) | nearbyint | ldexp | frexp | modf | scalbl?n | copysign
-  | erfc? | [lt]gamma | remainder | remquo | nextafter | ilogb | fdim | sincos | j[01n] | y[01n] | nan )[fl]?
+  | erfc? | [lt]gamma | remainder | remquo | nextafter | ilogb | fdim | sincos | j[01n] | y[01n] )[fl]?
   """, re.VERBOSE)
 # What g++ adds without being asked: instrumentation, unwinding, copies of structs.
 COMPILER = re.compile(r"""
   (?: __tsan_(?!acquire|release|mutex|create|switch|set|get|destroy)\w+ | __sanitizer_cov_trace_pc | __ubsan_handle_\w+
   | _Unwind_Resume | __gxx_personality_v0 | __cxa_(?:begin|end)_catch | __cxa_call_terminate | __cxa_guard_\w+
-  | _GLOBAL_OFFSET_TABLE_ | __tls_get_addr | __tls_init | mem(?:cpy|set|move|cmp) | str(?:len|cmp) | __stack_chk_fail
+  | _GLOBAL_OFFSET_TABLE_ | __tls_get_addr | __tls_init | mem(?:cpy|set|move|cmp) | __stack_chk_fail
   | std::terminate\(\) | std::__throw_\w+\(.*\) | __assert_fail | __dso_handle )""", re.VERBOSE)
 ENTRY = "_ZN8cookbook7grading5entryEv"
 # g++ -fsanitize=thread makes one, which calls __tsan_init.
@@ -235,9 +235,31 @@ def check_code(path, teacher, gpu):
     return ""
 
 
-# A place in the source, as -fdump-tree-tsan-lineno writes them into its text.
-PLACE = re.compile(r"\[([^]\s]+):(\d+):\d+\] ?")
-IN_REGISTERS = re.compile(r"&.*|\w+_\d+(?:\(D\))?|[-\d\"{].*")
+# A place in the source, as -fdump-tree-tsan-lineno writes them into its text; g++ 13 adds a discriminator.
+PLACE = re.compile(r"\[([^]\s]+):(\d+):\d+(?: discrim \d+)?\] ?")
+IN_REGISTERS = re.compile(r"&.*|<retval>|(?:\w+\.\d+|[\w$]+)_\d+(?:\(D\))?|[-\d\"{].*")
+STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+
+
+# Builtins that access no memory. Others do, and g++ instruments none: they are calls that count (counted.hpp), or refused.
+BUILTIN = re.compile(r"__builtin_(?!return_|eh_|unreachable|trap|expect|unwind_|alloca_|stack_|cexpi|__tsan_|__sanitizer_|__ubsan_|"
+                     r"(?:bswap|clz|ctz|ffs|popcount|parity|clrsb)(?:l|ll|\d+)?\b)(\w+)")
+# Functions of mathematics that write through a pointer, and which argument that is.
+WRITES = re.compile(r"(?:__builtin_)?(frexp|modf|remquo|sincos|lgamma)(?:[fl]|[fl]?_r)? \(")
+
+
+def moved_by_builtin(dump):
+    """{(function, builtin that accesses memory): place in the source}"""
+    found = {}
+    for function in dump.split("\n;; Function ")[1:]:
+        symbol = re.search(r"\((\w+)", function)[1]
+        for row in function.split("\n"):
+            for name in BUILTIN.findall(row):
+                place = PLACE.search(row)
+                # What a shared_ptr compares of the names of types.
+                if not MATHEMATICS.fullmatch(name) and not (name == "strcmp" and place and place[1].endswith("/typeinfo")):
+                    found[symbol, name] = place
+    return found
 
 
 def split_arguments(text):
@@ -252,12 +274,20 @@ def split_arguments(text):
     return [one.strip() for one in found]
 
 
-def uncounted(dump, path, lines_of):
+def uncounted(dump, path, lines_of, of_teacher=""):
     """A line of the student's with an access that g++ does not instrument, and why; or "". `dump`: what g++ wrote of
-    its functions when it had instrumented them. `lines_of`: {file: lines} of the student's.
+    its functions when it had instrumented them; `of_teacher`: of the teacher's. `lines_of`: {file: lines} of the
+    student's.
 
     A call whose argument is a struct in memory reads it, and one whose result is a struct may write it, uncounted. A
-    constant is read uncounted, also where it is shared memory that was written by a cast."""
+    constant is read uncounted, also where it is shared memory that was written by a cast. Builtins and functions of
+    mathematics that access memory do so uncounted."""
+    theirs = moved_by_builtin(of_teacher)
+    for (symbol, name), place in moved_by_builtin(dump).items():
+        if (symbol, name) not in theirs:
+            own = place and int(place[2]) in lines_of.get(place[1].split("/")[-1], ())
+            return (f"{place[1].split('/')[-1]}:{place[2]}: " if own else "") + \
+                f"the code has g++ move data by `{name}`, which is not counted; write a loop"
     shared = {text.split("::")[-1] for text in demangled(
         symbol.name for symbol in symbols_of(path) if symbol.kind == "TLS").values()}
     names = {name.split("::")[-1] for name in re.findall(r"^;; Function (?:.*? )??([\w:~]+)(?:<.*)? \(", dump, re.MULTILINE)}
@@ -275,22 +305,38 @@ def uncounted(dump, path, lines_of):
                 if re.search(r"\bconst\b", declared[2]) and declared[3] in shared:
                     return f"the shared variable `{declared[3]}` is const: what is read from it is not counted"
                 continue
+            if writes := WRITES.search(plain):
+                to = split_arguments(plain[writes.end():plain.rindex(")")])[2 if writes[1] == "remquo" else 1:]
+                if not all(re.match(r"&(\w*)", operand) and re.match(r"&(\w*)", operand)[1] in local - static for operand in to):
+                    return f"`{writes[1]}` writes to memory, which is not counted: let it write to a variable of the function"
             if not place or int(place[2]) not in lines_of.get(place[1].split("/")[-1], ()):
                 continue
-            call = re.fullmatch(r"(?:(.+?) = )?([\w.:~<>, *&]+?|OBJ_TYPE_REF\(.*?\)) \((.*)\);(?: \[.*\])*", plain)
-            if not call or call[2].startswith("__builtin___") or call[2].startswith("if"):
-                continue
-            for operand in [*([call[1]] if call[1] else []), *filter(None, split_arguments(call[3]))]:
-                base = re.match(r"(?:MEM\S* ?\[\([^)]*\)&)?([\w.]+)", operand)
-                name = base[1] if base else ""
-                known = name not in static and (name in local or re.fullmatch(r"D\.\d+", name)) and "->" not in operand and \
-                    not operand.startswith("*")
-                function_name = re.match(r"[\w:~]*", operand)[0].split("::")[-1]
-                if IN_REGISTERS.fullmatch(operand) or known or function_name in names - shared - static:
+            for operand in operands_of(plain):
+                base = re.fullmatch(r"MEM\S* ?\[\([^)]*\)&([\w.]+).*|(?!MEM|TARGET_MEM_REF)(D\.\d+|\w+)(?:[.\[].*)?", operand)
+                name = (base[1] or base[2]) if base else ""
+                known = name not in static and (name in local or re.fullmatch(r"D\.\d+", name)) and "->" not in operand
+                in_registers = IN_REGISTERS.fullmatch(operand) and operand not in static | shared
+                if in_registers or known or re.match(r"[\w:~]*", operand)[0].split("::")[-1] in names - shared - static:
                     continue
                 return (f"{place[1].split('/')[-1]}:{place[2]}: a struct in memory is an argument or a result of a call, which "
                         "cannot be counted; copy it by way of a variable")
     return ""
+
+
+def operands_of(statement):
+    """The result and the arguments of a call, where a statement of g++'s is one of a function that was compiled."""
+    text = re.sub(r"(?: \[[a-z ]+\])+$", "", STRING.sub('""', statement))
+    if not text.endswith(");"):
+        return []
+    depth = at = 0
+    for at in range(len(text) - 2, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth == 0:
+            break
+    result, _, name = text[:at].rpartition(" = ")
+    if not name.endswith(" ") or name.startswith(("__builtin___", ".")):
+        return []
+    return [*filter(None, [result, *split_arguments(text[at + 1:-2])])]
 
 
 # What g++ makes beside the functions of the source: wrappers of thread-local variables, and the instrumentation's start.
