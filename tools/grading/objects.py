@@ -309,6 +309,11 @@ def uncounted(dump, path, lines_of, of_teacher=""):
                 to = split_arguments(plain[writes.end():plain.rindex(")")])[2 if writes[1] == "remquo" else 1:]
                 if not all(re.match(r"&(\w*)", operand) and re.match(r"&(\w*)", operand)[1] in local - static for operand in to):
                     return f"`{writes[1]}` writes to memory, which is not counted: let it write to a variable of the function"
+            # These are constants to g++: it instruments no access through their address.
+            if index := re.match(r"(?:MEM[^;=]*&)?(threadIdx|blockIdx|blockDim|gridDim)\b.* = ", plain) or re.search(
+                    r"MEM[^;]*&(threadIdx|blockIdx|blockDim|gridDim)(?! \+ [48]B?\]|\])", plain) or re.search(
+                    r"MEM[^;]*&(threadIdx|blockIdx|blockDim|gridDim)[^\]]*\]\[", plain):
+                return f"`{index[1]}` is written, or something else is read through its address"
             if not place or int(place[2]) not in lines_of.get(place[1].split("/")[-1], ()):
                 continue
             for operand in operands_of(plain):
