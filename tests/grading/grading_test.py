@@ -6,7 +6,9 @@ Usage: grading_test.py BUILD [unittest arguments]
 """
 import csv
 import json
+import math
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -115,6 +117,18 @@ class Splice(unittest.TestCase):
         self.assertEqual(len(parts), 2)
         first, region, _ = parts[1]
         self.assertEqual(spliced.split("\n")[first - 1], region.split("\n")[0])
+
+    def test_lines_are_those_of_the_students_file(self):
+        """Also where they have changed what stands before their part."""
+        self.assertEqual(assignments.moved_lines(self.assignment, museum.RIGHT), {})
+        longer = museum.change(museum.RIGHT, ("#pragma once\n", "#pragma once\n// mine\n\n"))
+        moved = assignments.moved_lines(self.assignment, longer)
+        spliced = assignments.splice(self.assignment, longer)[0].split("\n")
+        self.assertTrue(moved)
+        for line, own in moved.items():
+            self.assertEqual((spliced[line - 1], own), (longer.split("\n")[own - 1], line + 2))
+        said = grade.renumbered({"a": ["transpose.cuh:20: no\n  20 | x; at line 21, b.cuh:20"]}, "transpose.cuh", moved)
+        self.assertEqual(said, {"a": ["transpose.cuh:22: no\n  22 | x; at line 23, b.cuh:20"]})
 
     def test_marks_are_the_teachers(self):
         """A line of the student's part counts for a mark in it, but for lines that the teacher has marked otherwise."""
@@ -344,6 +358,38 @@ class Sandbox(unittest.TestCase):
             sandbox.run(["sh", "-c", f"{detached} until [ -e {folder}/there ]; do sleep 0.01; done"], 10)
         self.assertEqual((sandbox.left_behind(), sandbox.left_behind()), (1, 0))
 
+    def test_tools_run_in_the_box(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            (folder / "a").write_text("mine\n")
+            reads = ["cat", str(folder / "a"), "/etc/passwd"]
+            self.assertIn("root", objects.output_of(reads))
+            with objects.in_box(folder, 7):
+                self.assertEqual(objects.output_of(reads[:2]), "mine\n")
+                self.assertEqual(objects.output_of(["c++filt"], "_Z1fv\n"), "f()\n")
+                with unittest.mock.patch.object(objects, "MOST_OUTPUT_BYTES", 1 << 10), self.assertRaises(sandbox.TooMuch):
+                    objects.output_of(["sh", "-c", f"yes {folder}"])
+                if sandbox.kind_of_sandbox() != "limits":
+                    with self.assertRaises(RuntimeError):
+                        objects.output_of(reads)
+
+    def test_nothing_is_graded_where_namespaces_are_forbidden(self):
+        """As on a stock Ubuntu 24.04: what starts bwrap and unshare fails. The refusal says what to do."""
+        with tempfile.TemporaryDirectory() as name:
+            for program in ("bwrap", "env", "setpriv"):
+                (Path(name) / program).write_text("#!/bin/sh\nexit 1\n")
+                (Path(name) / program).chmod(0o755)
+            found = subprocess.run([sys.executable, "-c", "import sandbox; print(sandbox.kind_of_sandbox())"], text=True,
+                                   capture_output=True, cwd=HERE.parents[1] / "tools/grading",
+                                   env={"PATH": f"{name}:{os.environ['PATH']}"}).stdout
+        self.assertEqual(found, "limits\n")
+        guide = (HERE.parents[1] / "docs/teaching.md").read_text()
+        for part in ("apt-get install bubblewrap", "--no-sandbox"):
+            self.assertIn(part, sandbox.NO_SANDBOX)
+            self.assertIn(part, guide)
+        self.assertIn("apparmor_parser", guide)
+
     def test_helpers_have_limits(self):
         with self.assertRaises(RuntimeError):
             objects.output_of(["python3", "-c", "a = bytearray(5 << 30)"])
@@ -499,6 +545,27 @@ class NewAssignment(unittest.TestCase):
                 for first, part in zip([1], assignments.region_texts(text)):
                     own = lint.tags_of(part)
                     self.assertEqual(lint.lint(part, first, own_tags=own), [])
+
+    def test_hidden_traced_sizes_are_too_many_to_list(self):
+        for size, most in (([256, 192], 1000), ([128, 256, 320], 1000), ([256, 768, 320], 1000), ([2, 131072], 1000)):
+            draws = [make.scaled(size, random.Random(seed)) for seed in range(300)]
+            self.assertGreater(len({tuple(one) for each in draws for one in each}), most)
+            for each in draws:
+                self.assertTrue(all(math.prod(one) <= 1.1 * math.prod(size) and one != size for one in each), each)
+
+    def test_plain_and_traced_runs_use_the_same_hidden_sizes(self):
+        plan = assignments.Assignment(museum.TASK).plan(museum.RIGHT, [])
+        self.assertEqual(plan["hidden_trace_sizes"], [[512, 192]])
+        self.assertIn([512, 192], plan["hidden_sizes"])
+
+    def test_the_finest_traced_sizes_are_kept(self):
+        sizes = [[128, 128], [136, 40], [96, 64], [7, 9]]
+        checks = [{"step": step, "size": size, "hidden": True, "passed": size != [7, 9], "what": ""}
+                  for size in sizes for step in ("hidden_sizes", "claims")]
+        data = {"hidden_sizes": [[1, 2], [3, 4], [5, 6]], "hidden_trace_sizes": sizes, "points": {"layouts": 0, "claims": 1}}
+        make.choose(data, checks + [{"step": "hidden_sizes", "size": size, "hidden": True, "passed": True, "what": ""}
+                                    for size in data["hidden_sizes"]])
+        self.assertEqual(data["hidden_trace_sizes"], [[136, 40], [96, 64]])
 
     @unittest.skipIf(BUILD is None or not (BUILD / "chapter-3").exists(), "needs a build folder with chapter 3")
     def test_one_is_made(self):

@@ -5,9 +5,11 @@ Compared with the object file of the teacher's own version. Beyond what that one
 import the device interface, mathematics and what the compiler adds.
 """
 import collections
+import contextlib
 import re
 import struct
 import subprocess
+import threading
 
 import sandbox
 
@@ -55,16 +57,38 @@ FORBIDDEN_INSTRUCTIONS = re.compile(r"^(syscall|sysenter|int[013n]?|sysret|svc|h
 # The same in a constant, where a jump into it would find them: syscall, int 0x80, sysenter.
 HIDDEN_CALLS = (b"\x0f\x05", b"\xcd\x80", b"\x0f\x34")
 # An object of more is not looked at: objdump makes a hundred times as much of it.
-MOST_OBJECT_BYTES = 16 << 20
+MOST_OBJECT_BYTES = 8 << 20
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+MOST_OUTPUT_BYTES = 128 << 20  # of a tool; objdump makes the most
+TOOLS = ("nm", "readelf", "objdump", "ld", "objcopy")
+BOX = threading.local()
+
+
+@contextlib.contextmanager
+def in_box(folder, slot):
+    """Tools that this thread runs are in the box, where `folder` is /box. Otherwise they have limits only: for files of the
+    teacher's."""
+    BOX.place = folder, slot
+    try:
+        yield
+    finally:
+        BOX.place = None
 
 
 def output_of(command, text=None):
-    done = subprocess.run(sandbox.limited(command), input=text, capture_output=True, text=True, errors="replace",
-                          env=ENVIRONMENT)
-    if done.returncode != 0:
-        raise RuntimeError(f"{command[0]} failed: {done.stderr.strip()[:400]}")
-    return done.stdout
+    """What a tool such as nm writes, with `text` as its input."""
+    place = getattr(BOX, "place", None)
+    # The teacher's own objects lie elsewhere.
+    if place and (text is not None or any(str(place[0]) in part for part in command)):
+        command = sandbox.boxed(sandbox.kind_of_sandbox(), place[0], [
+            part.replace(str(place[0]), "/box") for part in command], sandbox.Limits(memory_mb=4096, file_mb=256), place[1], True)
+    else:
+        command = sandbox.limited(command)
+    name = command[-1] if text is not None else next((part for part in command if part in TOOLS), command[0])
+    status, said = sandbox.run(command, 120, MOST_OUTPUT_BYTES, given=text, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    if status != 0:
+        raise RuntimeError(f"{name} failed with status {status}")
+    return said
 
 
 def demangled(names):
@@ -208,24 +232,20 @@ def check_code(path, teacher, gpu):
     """An instruction that is not allowed, or a function without the instrumentation that every other has; or ""."""
     wrong, function, plain, counted = "", None, [], False
     constants = re.compile(r"\$0x([0-9a-f]{4,16})\b")
-    with subprocess.Popen(sandbox.limited(["objdump", "-dr", "--no-show-raw-insn", "-w", str(path)]), env=ENVIRONMENT,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace") as dump:
-        for row in dump.stdout:
-            if begin := re.match(r"[0-9a-f]+ <(.+)>:$", row):
-                plain += [function] if function and not counted else []
-                function, counted = begin[1], False
-                continue
-            counted = counted or "__sanitizer_cov_trace_pc" in row
-            match = re.match(r"\s+[0-9a-f]+:\s+(?:(?:lock|rep\w*|notrack|bnd|data16|cs)\s+)*(\w+)", row)
-            if match and FORBIDDEN_INSTRUCTIONS.match(match[1]):
-                wrong = wrong or f"the code has the instruction `{match[1]}`"
-            for constant in constants.findall(row):
-                value = int(constant, 16).to_bytes(8, "little")
-                if any(call in value for call in HIDDEN_CALLS):
-                    wrong = wrong or f"the code has the constant 0x{constant}, which reads as a system call"
-        plain += [function] if function and not counted else []
-    if dump.returncode != 0:
-        raise RuntimeError("objdump failed")
+    for row in output_of(["objdump", "-dr", "--no-show-raw-insn", "-w", str(path)]).split("\n"):
+        if begin := re.match(r"[0-9a-f]+ <(.+)>:$", row):
+            plain += [function] if function and not counted else []
+            function, counted = begin[1], False
+            continue
+        counted = counted or "__sanitizer_cov_trace_pc" in row
+        match = re.match(r"\s+[0-9a-f]+:\s+(?:(?:lock|rep\w*|notrack|bnd|data16|cs)\s+)*(\w+)", row)
+        if match and FORBIDDEN_INSTRUCTIONS.match(match[1]):
+            wrong = wrong or f"the code has the instruction `{match[1]}`"
+        for constant in constants.findall(row):
+            value = int(constant, 16).to_bytes(8, "little")
+            if any(call in value for call in HIDDEN_CALLS):
+                wrong = wrong or f"the code has the constant 0x{constant}, which reads as a system call"
+    plain += [function] if function and not counted else []
     if wrong or gpu:
         return wrong
     known = {symbol.name for symbol in symbols_of(teacher)}
