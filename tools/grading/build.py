@@ -140,8 +140,9 @@ class Builder:
         partial = target.with_suffix(".partial")
         command = [self.flags.get("linker", self.flags["compiler"]), *map(str, inputs), "-o", str(partial), *self.flags[libraries]]
         if box:
-            mounts = sorted({*self.mounts(), *(part for part in self.flags[libraries] if part.startswith("/") and
-                                               not part.startswith(("/usr/", "/lib")))})
+            mounts = self.mounts()
+            mounts += [part for part in self.flags[libraries] if part.startswith("/") and
+                       not part.startswith(("/usr/", "/lib", *(f"{place}/" for place in mounts)))]
             command = sandbox.boxed(sandbox.kind_of_sandbox(), box[0], [part.replace(str(box[0]), "/box") for part in command],
                                     self.limits, box[1], True, variables=[("TMPDIR", "/tmp")], mounts=mounts)
         else:

@@ -115,7 +115,7 @@ def hidden_sizes(known, draw, count):
     return found
 
 
-def scaled(size, draw, count=12):
+def scaled(size, draw, count=8):
     """Sizes at which the same claims may be made, of at most about the traced one's work: out of thousands. The claims may
     need extents that are multiples of something, and nobody knows of what: so some sizes have multiples of 1 to 32, others
     of the power of two that the traced size's extent is, up to 256, and `choose` takes the finest at which the solution does what it
