@@ -1024,6 +1024,33 @@ __global__ void operand_past_the_end() {
   wgmma_m64k16<256, bf16>(d, a, a, false);
 }
 
+// Registers of instruction `which`, or of its operand, in shared memory: nobody would count them.
+__global__ void registers_in_memory(int which) {
+  auto* const words = dynamic_shared<uint32_t>();
+  auto& four = *reinterpret_cast<uint32_t(*)[4]>(words);
+  auto& two = *reinterpret_cast<uint32_t(*)[2]>(words);
+  auto& floats = *reinterpret_cast<float(*)[4]>(words);
+  float d[4] = {};
+  uint32_t a[4] = {}, b[2] = {};
+  const uint64_t tile = wgmma_descriptor<Swizzle::none>(words, 128, 256);
+  if (which == 0) mma_m16n8k16<bf16>(floats, a, b);
+  if (which == 1) mma_m16n8k16<bf16>(d, four, b);
+  if (which == 2) mma_m16n8k8_tf32(d, a, two);
+  if (which == 3) ldmatrix_x4(four, words);
+  if (which == 4) stmatrix_x4(words + 256, four);
+  wgmma_fence();
+  if (which == 5) wgmma_m64k16<8, bf16>(floats, tile, tile, false);
+  if (which == 6) wgmma_m64k16<8, bf16>(d, four, tile, false);
+  if (which == 7) {
+    using namespace nvcuda::wmma;
+    auto& fragments = *reinterpret_cast<fragment<accumulator, 16, 16, 16, float>*>(words);
+    fragment<matrix_a, 16, 16, 16, half, row_major> left;
+    fragment<matrix_b, 16, 16, 16, half, row_major> right;
+    fill_fragment(left, 0.0f), fill_fragment(right, 0.0f);
+    mma_sync(fragments, left, right, fragments);
+  }
+}
+
 __global__ void registers_beyond_the_file() {
   if (threadIdx.x < 128) {
     register_dealloc<40>();
@@ -1229,6 +1256,13 @@ TEST(Refusals, AreNamed) {
                   "wgmma: this thread's wgmma differs");
   EXPECT_CONTAINS(launch_error(one_warp_of_wgmma, {1, 32, 64}), "not in a complete warpgroup");
   EXPECT_CONTAINS(launch_error(operand_past_the_end, {1, 128, 8192}), "wgmma: operand B runs past");
+  const char* const with_registers[] = {"mma.sync", "mma.sync", "mma.sync", "ldmatrix",
+                                        "stmatrix", "wgmma",    "wgmma",    "wmma::mma_sync"};
+  for (int which = 0; which < 8; ++which) {
+    EXPECT_CONTAINS(launch_error(registers_in_memory, {1, 128, 8192}, which),
+                    std::string(with_registers[which]) + ": registers are in memory");
+  }
+  EXPECT_EQ(launch_error(registers_in_memory, {1, 128, 8192}, 8), "");
   EXPECT_EQ(launch_error(registers_beyond_the_file, {1, 256, 64}), "");
   EXPECT_CONTAINS(launch_error(registers_beyond_the_file, {1, 384, 64}), "setmaxnreg");
   // 65,536 fit, and more are an error once all have said so.

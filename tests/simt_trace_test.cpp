@@ -1131,6 +1131,32 @@ TEST(Addresses, AnotherThreadsLocalMemory) {
                  {"reads 4 bytes of another thread's local memory", place_of("borrowed load")});
 }
 
+int of_the_host = 0;
+enum class Written { global, thread_index };
+// What belongs to no kernel, and would be memory that nobody counts.
+__global__ void writes_elsewhere(Written what, int* global) {
+  int* const index = reinterpret_cast<int*>(const_cast<unsigned*>(&threadIdx.z));
+  int* const place = what == Written::global ? global : index;
+  if (threadIdx.x == 0) *place = 0;  // [elsewhere]
+}
+__global__ void all_match(int value, int* out) {
+  int* const equal = &out[threadIdx.x];
+  __match_all_sync(0xffffffffu, value, equal);  // [match]
+}
+
+TEST(Addresses, WhatBelongsToNoKernelIsNotWritten) {
+  const auto error = [](Written what) {
+    std::string said;
+    trace_of([&] { run_kernel(writes_elsewhere, {1, 32}, what, &of_the_host); }, &said);
+    return said;
+  };
+  EXPECT_CONTAINS(error(Written::global), "writes 4 bytes through a pointer to host memory");
+  EXPECT_CONTAINS(error(Written::thread_index), "writes 4 bytes of the backend's own");
+  DeviceMemory out = ramp(32, "out");
+  const Trace trace = trace_launch(all_match, {1, 32}, 42, out);
+  EXPECT_EQ(sum(trace, Space::global, Op::store), (Sum{1, 4, 4}));
+}
+
 __global__ void racing_rows(const float* in, float* out) {
   __shared__ float unused_one[32];
   __shared__ float rows[2][32];

@@ -4,13 +4,16 @@
 //   chapter-5-sums                    three experiments
 //   chapter-5-sums NUMBER[*COUNT]...  your numbers, bf16: as given, and the last first
 //   chapter-5-sums --json FILE        three experiments as the data of a picture (docs/pictures.md)
+//   chapter-5-sums --grade 7 FILE     exercise 7: the numbers of a file, none below 2^-20
 // A number is decimal or a power of two, such as 2^-25. Exit status 1 if the sums of your numbers
-// are equal in both orders: exercise 7 is to find some that differ.
+// are equal in both orders.
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -82,13 +85,15 @@ void show_cut(int bit) {
               binary(sum, 28).c_str(), sum > 1 ? "counted" : "cut off");
 }
 
-void show_orders(const char* title, std::vector<float> numbers) {
+/// Prints both sums; whether they differ.
+bool show_orders(const char* title, std::vector<float> numbers) {
   const float given = tensor_core_sum(numbers);
   numbers.resize(kTerms);
   std::reverse(numbers.begin(), numbers.end());
   const float reversed = tensor_core_sum(numbers);
   std::printf("%s\n  as given %.9g, the last first %.9g: %s\n", title, given, reversed,
               given == reversed ? "equal" : "they differ");
+  return given != reversed;
 }
 
 /// The most places below the largest exponent at which a term still counts.
@@ -170,6 +175,41 @@ bool parse(const std::string& text, std::vector<float>& numbers) {
   return true;
 }
 
+/// Appends the numbers of the words, or says which is none.
+bool parse_all(const std::vector<std::string>& words, std::vector<float>& numbers) {
+  for (const std::string& word : words) {
+    if (parse(word, numbers)) continue;
+    std::fprintf(stderr,
+                 "chapter-5-sums: takes up to %d numbers, such as 1 0.5*3 -2^-25*8; got '%s'\n",
+                 kTerms, word.c_str());
+    return false;
+  }
+  return true;
+}
+
+/// Exercise `number`: the exit status of its grade.
+int grade(const char* number, const char* path) {
+  std::ifstream file(path);
+  std::vector<std::string> words;
+  for (std::string row; std::getline(file, row);) {
+    std::istringstream in(row.substr(0, row.find('#')));
+    for (std::string word; in >> word;) words.push_back(word);
+  }
+  std::vector<float> numbers;
+  if (words.empty()) std::fprintf(stderr, "chapter-5-sums: no numbers in %s\n", path);
+  if (words.empty() || !parse_all(words, numbers)) return 2;
+  const bool large = std::all_of(numbers.begin(), numbers.end(), [](float value) {
+    const float term = std::fabs(static_cast<float>(static_cast<bf16>(value)));
+    return value == 0 || (term >= 0x1p-20f && std::isfinite(term));
+  });
+  const bool differ = show_orders("Your numbers:", numbers);
+  std::printf("exercise 5.%s: %s\n", number,
+              !large    ? "not yet: a number is below 2^-20, or no finite bf16"
+              : !differ ? "not yet: the order does not matter"
+                        : "passed");
+  return large && differ ? 0 : 1;
+}
+
 int experiments() {
   std::printf("What lies below the last bit of the adder is cut off, term by term:\n\n");
   for (int bit = 24; bit <= 27; ++bit) show_cut(bit);
@@ -196,19 +236,10 @@ int main(int argc, char** argv) {
       gemm::write_json(*file);
       return 0;
     }
+    if (argc == 4 && std::string(argv[1]) == "--grade") return gemm::grade(argv[2], argv[3]);
     std::vector<float> numbers;
-    for (int i = 1; i < argc; ++i) {
-      if (gemm::parse(argv[i], numbers)) continue;
-      std::fprintf(stderr,
-                   "chapter-5-sums: takes up to %d numbers, such as 1 0.5*3 -2^-25*8; got '%s'\n",
-                   gemm::kTerms, argv[i]);
-      return 2;
-    }
-    std::vector<float> reversed = numbers;
-    reversed.resize(gemm::kTerms);
-    std::reverse(reversed.begin(), reversed.end());
-    gemm::show_orders("Your numbers:", numbers);
-    return gemm::tensor_core_sum(numbers) == gemm::tensor_core_sum(reversed) ? 1 : 0;
+    if (!gemm::parse_all({argv + 1, argv + argc}, numbers)) return 2;
+    return gemm::show_orders("Your numbers:", numbers) ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "chapter-5-sums: %s\n", error.what());
     return 1;

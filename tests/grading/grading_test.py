@@ -6,7 +6,9 @@ Usage: grading_test.py BUILD [unittest arguments]
 """
 import csv
 import json
+import math
 import os
+import random
 import re
 import shutil
 import subprocess
@@ -116,6 +118,18 @@ class Splice(unittest.TestCase):
         first, region, _ = parts[1]
         self.assertEqual(spliced.split("\n")[first - 1], region.split("\n")[0])
 
+    def test_lines_are_those_of_the_students_file(self):
+        """Also where they have changed what stands before their part."""
+        self.assertEqual(assignments.moved_lines(self.assignment, museum.RIGHT), {})
+        longer = museum.change(museum.RIGHT, ("#pragma once\n", "#pragma once\n// mine\n\n"))
+        moved = assignments.moved_lines(self.assignment, longer)
+        spliced = assignments.splice(self.assignment, longer)[0].split("\n")
+        self.assertTrue(moved)
+        for line, own in moved.items():
+            self.assertEqual((spliced[line - 1], own), (longer.split("\n")[own - 1], line + 2))
+        said = grade.renumbered({"a": ["transpose.cuh:20: no\n  20 | x; at line 21, b.cuh:20"]}, "transpose.cuh", moved)
+        self.assertEqual(said, {"a": ["transpose.cuh:22: no\n  22 | x; at line 23, b.cuh:20"]})
+
     def test_marks_are_the_teachers(self):
         """A line of the student's part counts for a mark in it, but for lines that the teacher has marked otherwise."""
         text = museum.change(museum.GIVEN, ("tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];",
@@ -217,6 +231,44 @@ class Objects(museum.InFolder):
                 continue
             self.assertIn(part.strip(), self.check(source))
 
+    def test_what_is_not_counted(self):
+        """What g++ leaves without instrumentation, in the spellings of its own dump."""
+        four = "struct Four { float x[4]; };\nfloat first(Four);\n"
+
+        def said(source, of_teacher="", *options):
+            made = compile_object(self.folder, "s", source, "-O2", "-g1", "-fsanitize=thread", *options,
+                                  f"-fdump-tree-tsan-lineno={self.folder}/dump")
+            rows = dict(enumerate(source.split("\n"), 1))
+            return objects.uncounted((self.folder / "dump").read_text(), made, {"<stdin>": rows}, of_teacher)
+        for part, source in {
+                "2: a struct in memory": "struct Four { float x[4]; }; float first(Four);\nfloat f(Four* p) { return first(*p); }",
+                "4: a struct": four + "float f(Four* p) {\n  Four MEM = *p, other = p[1]; return first(p[2]) + first(MEM) + first(other); }",
+                "3: a struct": four + "float f(int i) { static thread_local Four t_1; t_1.x[i] = 2; return first(t_1); }",
+                "a struct in ": four + "float iffy(Four); float f(Four* p) { return iffy(*p); }",
+                "a struct in memory": four + "template <int n> float g(Four, const char*); float f(Four* p) { return g<-1>(*p, \":(\"); }",
+                " a struct in memory is": four + "Four made(); void f(Four* p) { *p = made(); }",
+                "by `memcpy`": "void f(float* a, const float* b, int n) { __builtin_memcpy(a, b, 4ul * (n > 0)); }",
+                "1: the code has g++ move data by `strlen`": "unsigned long f(const char* a) { return __builtin_strlen(a); }",
+                "`modf` writes to memory": "extern \"C\" float modff(float, float*); void f(float x, float* p) { modff(x, p); }",
+                "`remquo` writes": "void f(double x, int* p) { __builtin_remquo(x, 3.0, p); }"}.items():
+            self.assertIn(part.strip(), said(source), source)
+        # As on a distribution that has it by default.
+        fortified = "#include <string.h>\nvoid f(float* a, const float* b, int n) { memcpy(a, b, 4ul * (n > 0)); }"
+        self.assertIn("by `memcpy`", said(fortified, "", "-fno-builtin-memcpy", "-D_FORTIFY_SOURCE=2"))
+        self.assertEqual(said(fortified, "", "-fno-builtin-memcpy", "-D_FORTIFY_SOURCE=2", "-U_FORTIFY_SOURCE"), "")
+        for source in (four + "float f(Four* p) { Four a = *p; a.x[0] *= 2; return first(a); }",
+                       "extern \"C\" float modff(float, float*); float f(float x) { float a; return modff(x, &a) + a; }",
+                       "int g(int, int); int f(int a, int* b) { return g(a ? a : *b, a - 1); }", "void f(float* a) { *a = __builtin_sqrtf(*a); }"):
+            self.assertEqual(said(source), "", source)
+        library = "unsigned long f(const char* a) { return __builtin_strlen(a); }"
+        said(library)
+        self.assertEqual(said(library, (self.folder / "dump").read_text()), "")
+
+    def test_places_of_later_compilers(self):
+        """g++ 13 writes discriminators into its dump."""
+        row = "[a.cuh:7:3 discrim 2] x_1 = first ([a.cuh:7:9] *p_2);"
+        self.assertEqual((objects.PLACE.search(row)[2], objects.PLACE.sub("", row)), ("7", "x_1 = first (*p_2);"))
+
     def test_how_large_it_may_be(self):
         with unittest.mock.patch.object(objects, "MOST_OBJECT_BYTES", 1 << 10):
             self.assertIn("when it is compiled", self.check("int f() { return 1; }"))
@@ -305,6 +357,38 @@ class Sandbox(unittest.TestCase):
             detached = f"setsid sh -c 'touch {folder}/there; exec sleep 60' >/dev/null 2>&1 &"
             sandbox.run(["sh", "-c", f"{detached} until [ -e {folder}/there ]; do sleep 0.01; done"], 10)
         self.assertEqual((sandbox.left_behind(), sandbox.left_behind()), (1, 0))
+
+    def test_tools_run_in_the_box(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            folder.chmod(0o755)
+            (folder / "a").write_text("mine\n")
+            reads = ["cat", str(folder / "a"), "/etc/passwd"]
+            self.assertIn("root", objects.output_of(reads))
+            with objects.in_box(folder, 7):
+                self.assertEqual(objects.output_of(reads[:2]), "mine\n")
+                self.assertEqual(objects.output_of(["c++filt"], "_Z1fv\n"), "f()\n")
+                with unittest.mock.patch.object(objects, "MOST_OUTPUT_BYTES", 1 << 10), self.assertRaises(sandbox.TooMuch):
+                    objects.output_of(["sh", "-c", f"yes {folder}"])
+                if sandbox.kind_of_sandbox() != "limits":
+                    with self.assertRaises(RuntimeError):
+                        objects.output_of(reads)
+
+    def test_nothing_is_graded_where_namespaces_are_forbidden(self):
+        """As on a stock Ubuntu 24.04: what starts bwrap and unshare fails. The refusal says what to do."""
+        with tempfile.TemporaryDirectory() as name:
+            for program in ("bwrap", "env", "setpriv"):
+                (Path(name) / program).write_text("#!/bin/sh\nexit 1\n")
+                (Path(name) / program).chmod(0o755)
+            found = subprocess.run([sys.executable, "-c", "import sandbox; print(sandbox.kind_of_sandbox())"], text=True,
+                                   capture_output=True, cwd=HERE.parents[1] / "tools/grading",
+                                   env={"PATH": f"{name}:{os.environ['PATH']}"}).stdout
+        self.assertEqual(found, "limits\n")
+        guide = (HERE.parents[1] / "docs/teaching.md").read_text()
+        for part in ("apt-get install bubblewrap", "--no-sandbox"):
+            self.assertIn(part, sandbox.NO_SANDBOX)
+            self.assertIn(part, guide)
+        self.assertIn("apparmor_parser", guide)
 
     def test_helpers_have_limits(self):
         with self.assertRaises(RuntimeError):
@@ -462,10 +546,35 @@ class NewAssignment(unittest.TestCase):
                     own = lint.tags_of(part)
                     self.assertEqual(lint.lint(part, first, own_tags=own), [])
 
+    def test_hidden_traced_sizes_are_too_many_to_list(self):
+        for size, most in (([256, 192], 1000), ([128, 256, 320], 1000), ([256, 768, 320], 1000), ([2, 131072], 1000)):
+            draws = [make.scaled(size, random.Random(seed)) for seed in range(300)]
+            self.assertGreater(len({tuple(one) for each in draws for one in each}), most)
+            for each in draws:
+                self.assertTrue(all(math.prod(one) <= 1.1 * math.prod(size) and one != size for one in each), each)
+
+    def test_plain_and_traced_runs_use_the_same_hidden_sizes(self):
+        plan = assignments.Assignment(museum.TASK).plan(museum.RIGHT, [])
+        self.assertEqual(plan["hidden_trace_sizes"], [[512, 192]])
+        self.assertIn([512, 192], plan["hidden_sizes"])
+
+    def test_the_finest_traced_sizes_are_kept(self):
+        sizes = [[128, 128], [136, 40], [96, 64], [7, 9]]
+        checks = [{"step": step, "size": size, "hidden": True, "passed": size != [7, 9], "what": ""}
+                  for size in sizes for step in ("hidden_sizes", "claims")]
+        data = {"hidden_sizes": [[1, 2], [3, 4], [5, 6]], "hidden_trace_sizes": sizes, "points": {"layouts": 0, "claims": 1}}
+        make.choose(data, checks + [{"step": "hidden_sizes", "size": size, "hidden": True, "passed": True, "what": ""}
+                                    for size in data["hidden_sizes"]])
+        self.assertEqual(data["hidden_trace_sizes"], [[136, 40], [96, 64]])
+
     @unittest.skipIf(BUILD is None or not (BUILD / "chapter-3").exists(), "needs a build folder with chapter 3")
     def test_one_is_made(self):
-        """The others: tests/grading/exercises.py."""
-        self.assertEqual(exercises.try_exercise("3.1", BUILD), "")
+        """With fewer sizes; as teachers make them, and the others: tests/grading/exercises.py."""
+        def fewer(*arguments, describe=make.describe):
+            found = describe(*arguments)
+            return {**found, "test_sizes": found["test_sizes"][:3] + found["test_sizes"][-3:-2], "trace_size": [64, 96]}
+        with unittest.mock.patch.multiple(make, describe=fewer, scaled=lambda size, draw, all_of=make.scaled: all_of(size, draw, 4)):
+            self.assertEqual(exercises.try_exercise("3.1", BUILD), "")
 
 
 @unittest.skipIf(BUILD is None, "needs a build folder")
@@ -632,10 +741,11 @@ class WithoutTheLint(museum.InFolder):
              "const float* from = &tile[x][slot<C>(x, y)];\n      "
              "std::copy(from, from + (shape.rows > 0), &out[col * shape.out_pitch + row]);"))
         def wrong():
-            return [row["step"] for row in grade.score(self.assignment, self.graded.run(text)) if not row["passed"]]
+            return [(row["step"], row["feedback"]) for row in grade.score(self.assignment, self.graded.run(text))
+                    if not row["passed"]]
         self.assertEqual(wrong(), [])
         with unittest.mock.patch.multiple(objects, COPIES=[], OF_LIBRARY=re.compile("no name")):
-            self.assertEqual(wrong(), ["claims"])
+            self.assertEqual([step for step, _ in wrong()], ["claims"])
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "the instruction is that of x86-64")
     def test_a_system_call_of_its_own_ends_it(self):
@@ -692,7 +802,7 @@ class WholeLadder(museum.InFolder):
         (task / "assignment.json").write_text(json.dumps({
             "title": "Scan", "file": "level_2_shuffle.cuh", "level": "cookbook::scan::Shuffle", "whole_file": True,
             "files": ["problem.hpp", "tile_scan.cuh"], "public_sizes": [[1], [257], [4096]],
-            "hidden_sizes": [[77], [5000]], "trace_sizes": [[16384]], "hidden_trace_sizes": [[20480]],
+            "hidden_sizes": [[77], [5000]], "trace_sizes": [[8192]], "hidden_trace_sizes": [[10240]],
             "seeds": [5, 6, 7], "limits": {"seconds": 240}}))
 
     def submit(self, name, files):

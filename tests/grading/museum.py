@@ -191,6 +191,28 @@ __global__"""), ("= tile[x][slot<C>(x, y)]", "= reader->first(*reinterpret_cast<
     "constant_in_shared": (change(GIVEN, ("__shared__ float tile[C::kTile][C::kTile];", "__shared__ const float tile[C::kTile]"
                                           "[C::kTile] = {};"), ("tile[y][slot<C>(y, x)] =", "const_cast<float&>(tile[y][slot<C>"
                                                                 "(y, x)]) =")), 0, 0, "is const"),
+    # What moves data where g++ instruments nothing, and what belongs to no kernel.
+    "works_in_a_copy_constructor": (change(GIVEN, ("template <class C>\n__global__", """struct Held {
+  const float* in;
+  __forceinline__ Held(const float* from) : in(from) {}
+  __forceinline__ Held(const Held& other) : in(other.in) {
+    if (blockDim.x > 0) const_cast<float*>(in)[threadIdx.x] += 0;
+  }
+};
+template <class C>
+__global__"""), ("const float* __restrict__ in, float*", "Held held, float*"), ("= in[row", "= held.in[row"),
+                                           ("plan.buffers.in, plan", "Held(plan.buffers.in), plan")), 0, 0,
+                                    "must be trivially copyable"),
+    "writes_by_mathematics": (change(GIVEN, ("tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];",
+                                             "modff(in[row * shape.in_pitch + col], &tile[y][slot<C>(y, x)]);")), 0, 0,
+                              "`modf` writes to memory"),
+    "length_of_a_string": (with_kernel("  if (std::string_view(reinterpret_cast<const char*>(in)).size() == 1) return;"), 0, 0,
+                           "calls `strlen`"),
+    "writes_the_backend": (with_kernel("  const_cast<unsigned&>(threadIdx.z) = 0;"), 0, 0, "`threadIdx` is written"),
+    "reads_beyond_a_local": (change(GIVEN, ("  __syncthreads();", "  float local[2] = {};\n  const std::int64_t to = &tile[0][0] "
+                                            "- local;\n  __syncthreads();"),
+                                    ("= tile[x][slot<C>(x, y)]", "= local[to + x * C::kTile + slot<C>(x, y)]")), 0, 0,
+                             "out of bounds: index"),
     "reads_its_output_back": (change(RIGHT, (RIGHT[RIGHT.index("= tile[x][slot<C>(x, y)];"):RIGHT.index("// <<< your part\n\nstruct")],
                                              """= tile[x][slot<C>(x, y)];
     }

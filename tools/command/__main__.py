@@ -152,6 +152,11 @@ def exercise(arguments):
     if not named:
         die("exercise takes CHAPTER.NUMBER, such as 3.1")
     number = known_chapter(named[1])
+    # Some are a file of numbers, which a sidebar's program grades.
+    for file in Path().glob(f"chapters/{int(number):02}_*/exercises/exercise_{named[2]}_*.txt"):
+        program = f"chapter-{number}-{file.stem.split('_', 2)[2]}"
+        prepare(program, only="simt")
+        replace_by(f"build/simt/{program}", "--grade", named[2], file)
     taken = with_folders(arguments[1:])
     prepare(f"chapter-{number}", only="simt")
     replace_by(f"build/simt/chapter-{number}", "--exercise", named[2], *taken)

@@ -130,10 +130,12 @@ class Assignment:
 
     def plan(self, spliced, parts):
         """What the grader reads (grader.cpp). `spliced`: the text that runs, with the student's `parts` in it."""
+        sizes = {key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes", "hidden_trace_sizes")}
+        # What is traced also runs untraced, on other inputs: nothing tells the one from the other.
+        sizes["hidden_sizes"] = [*sizes["hidden_sizes"], *(size for size in sizes["hidden_trace_sizes"]
+                                                           if size not in sizes["hidden_sizes"])]
         return {"file": self.file.name, "tags": self.tagged_lines(spliced, parts), "drop_bad_sizes": self.drawing,
-                **{key: self.data.get(key, []) for key in ("public_sizes", "hidden_sizes", "trace_sizes",
-                                                           "hidden_trace_sizes", "seeds")},
-                "seconds": self.limits["kernel_seconds"]}
+                **sizes, "seeds": self.data["seeds"], "seconds": self.limits["kernel_seconds"]}
 
     def tagged_lines(self, spliced, parts):
         """{tag: {file: lines}}. Marks are the teacher's: where one is in a student's part, every line of that part has it,
@@ -186,6 +188,16 @@ def find_regions(text):
 def region_texts(text):
     rows = text.split("\n")
     return ["\n".join(rows[begin:end]) for begin, end in find_regions(text)]
+
+
+def moved_lines(assignment, submitted):
+    """{line of the spliced text: line of what was submitted}, of the student's parts, where these differ."""
+    submitted = submitted.replace("\r\n", "\n")
+    moved = {}
+    if assignment.regions is not None and len(theirs := find_regions(submitted)) == len(assignment.regions):
+        for (first, region, _), (begin, _) in zip(splice(assignment, submitted)[1], theirs):
+            moved.update({first + i: begin + 1 + i for i in range(region.count("\n") + 1) if first != begin + 1})
+    return moved
 
 
 def splice(assignment, submitted):

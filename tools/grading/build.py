@@ -135,10 +135,19 @@ class Builder:
             name.removeprefix(f"{assignments.ROOT}/") for name in read
             if name.startswith(tuple(f"{assignments.ROOT}/{room}/" for room in ("chapters", "library", "capstones"))))]
 
-    def link(self, inputs, libraries, target):
+    def link(self, inputs, libraries, target, box=None):
+        """`box`: (folder, slot); what was submitted is linked in the box, where the folder is /box."""
         partial = target.with_suffix(".partial")
         command = [self.flags.get("linker", self.flags["compiler"]), *map(str, inputs), "-o", str(partial), *self.flags[libraries]]
-        status, said = sandbox.run(sandbox.limited(command), 120)
+        if box:
+            mounts = self.mounts()
+            mounts += [part for part in self.flags[libraries] if part.startswith("/") and
+                       not part.startswith(("/usr/", "/lib", *(f"{place}/" for place in mounts)))]
+            command = sandbox.boxed(sandbox.kind_of_sandbox(), box[0], [part.replace(str(box[0]), "/box") for part in command],
+                                    self.limits, box[1], True, variables=[("TMPDIR", "/tmp")], mounts=mounts)
+        else:
+            command = sandbox.limited(command)
+        status, said = sandbox.run(command, 120)
         if status != 0:
             raise DoesNotCompile("does not link: " + explain(said))
         partial.rename(target)
@@ -160,16 +169,19 @@ class Builder:
             self.compare_tokens([part for _, part in parts] + list((own_files or {}).values()), source, slot)
             self.compile(source, "submission", "submission.o", slot, own)
             self.compare_includes(source / "submission.o.d", own_files or {})
-            wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu)
-            if not wrong and "-fsanitize=thread" in self.flags["submission"]:
-                dump = (source / "submission.o.tsan").read_text(errors="replace")
-                wrong = objects.uncounted(dump, made, own)
+            sandbox.give_to_other_user(folder, slot, ())
+            with objects.in_box(folder, slot):
+                wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu)
+                if not wrong and "-fsanitize=thread" in self.flags["submission"]:
+                    of_teacher, dump = (path.read_text(errors="replace") for path in (self.folder / "teacher.o.tsan",
+                                                                                      source / "submission.o.tsan"))
+                    wrong = objects.uncounted(dump, made, own, of_teacher)
+                if wrong:
+                    raise assignments.BadSubmission(wrong)
+                objects.confine(made, confined, self.gpu)
+            return self.link_worker(confined, folder / "box", slot)
         except sandbox.TooMuch as reason:
             raise DoesNotCompile(f"compiling {reason}") from None
-        if wrong:
-            raise assignments.BadSubmission(wrong)
-        objects.confine(made, confined, self.gpu)
-        return self.link_worker(confined, folder / "box")
 
     def compare_tokens(self, texts, source, slot):
         """The compiler must read the same tokens as the lint did."""
@@ -197,9 +209,11 @@ class Builder:
         if more:
             raise assignments.BadSubmission("the compiler reads a file that the assignment does not include")
 
-    def link_worker(self, confined, box):
+    def link_worker(self, confined, box, slot=None):
         box.mkdir(parents=True, exist_ok=True)
-        self.link([confined], "link_worker", box / "worker")
+        if slot is not None:
+            sandbox.give_to_other_user(confined.parent, slot, ())
+        self.link([confined], "link_worker", box / "worker", None if slot is None else (confined.parent, slot))
         for path in (box, box / "worker"):
             path.chmod(0o755)
         return box

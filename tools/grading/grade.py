@@ -164,6 +164,18 @@ def cleaned(value):
     return [cleaned(one) for one in value] if isinstance(value, list) else value
 
 
+def renumbered(value, file, moved):
+    """A value with texts that name lines of the student's own file, where the text that was compiled has others."""
+    if isinstance(value, dict):
+        return {key: renumbered(one, file, moved) for key, one in value.items()}
+    if isinstance(value, list):
+        return [renumbered(one, file, moved) for one in value]
+    if not moved or not isinstance(value, str):
+        return value
+    pattern = rf"(\b{re.escape(file)}:| at line |^  (?=\d+ \| ))(\d+)"
+    return re.sub(pattern, lambda match: match[1] + str(moved.get(int(match[2]), match[2])), value, flags=re.MULTILINE)
+
+
 def edits_outside(assignment, text):
     """The first line outside of the student's parts that is not as it was handed out, or None."""
     def outside(whole):
@@ -217,7 +229,7 @@ class Class:
 
     def grade(self, name, path):
         """The result of one submission; from the file of an earlier run where nothing has changed."""
-        began = time.monotonic()
+        began, moved = time.monotonic(), {}
         result = {"name": name, "digest": self.digest, "text": digest_of("", {})}
         try:
             text, own_files = read_submission(path, self.assignment)
@@ -229,6 +241,7 @@ class Class:
                 old = self.old_result(name, result["text"])
                 if old:
                     return old
+            moved = assignments.moved_lines(self.assignment, text)
             spliced, included, parts = admit(text, own_files, self.assignment)
             if self.assignment.regions is not None and \
                     assignments.region_texts(spliced) == assignments.region_texts(self.assignment.text):
@@ -240,7 +253,7 @@ class Class:
             outcome = {"rejected": cleaned(f"does not compile:\n{reason}")}
         except OSError as reason:
             outcome = {"rejected": f"cannot be read: {reason.strerror}"}
-        result["outcome"] = outcome
+        result["outcome"] = renumbered(outcome, self.assignment.file.name, moved)
         result["seconds"] = round(time.monotonic() - began, 1)
         return self.enter(result)
 
@@ -299,6 +312,8 @@ class Class:
             (folder / "plan.json").write_text(json.dumps(self.assignment.plan(spliced, parts)))
             command = [str(self.builder.folder / "grader"), str(folder / "plan.json"), str(folder / "out.json"),
                        *sandbox.worker_command(sandbox.kind_of_sandbox(), box, of_worker, slot)]
+            # The grader reads what the submission answers.
+            command = sandbox.limited(command, max(limits["seconds"], limits["cpu_seconds"]), 2 * limits["memory_mb"] + 4096)
             try:
                 status, said = sandbox.run(command, limits["seconds"])
             except sandbox.TooMuch as reason:

@@ -20,9 +20,11 @@ set_source_files_properties(grading/worker.cpp grading/message.cpp grading/grade
 cookbook_json(common -std=c++20 -DCOOKBOOK_SIMT=1 -w -fno-gnu-unique -I${PROJECT_SOURCE_DIR}
   -I${PROJECT_BINARY_DIR})
 cookbook_json(teacher -O1)
+# Copies are calls, which count (counted.hpp). Distributions define _FORTIFY_SOURCE, with which the C
+# library's headers make a builtin of memcpy.
 cookbook_json(submission ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS}
-  -DCOOKBOOK_TRACED=1 -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset
-  -fno-builtin-memcmp -include ${CMAKE_CURRENT_SOURCE_DIR}/grading/counted.hpp)
+  -fsanitize=bounds-strict -DCOOKBOOK_TRACED=1 -U_FORTIFY_SOURCE -fno-builtin-memcpy
+  -fno-builtin-memmove -fno-builtin-memset -fno-builtin-memcmp -include ${CMAKE_CURRENT_SOURCE_DIR}/grading/counted.hpp)
 set(rest $<TARGET_FILE:cookbook_harness> $<TARGET_FILE:cookbook_backend>
   $<TARGET_FILE:fmt::fmt> -pthread -l${CMAKE_DL_LIBS})
 cookbook_json(link_worker ${whole} $<TARGET_FILE:cookbook_grading_worker> ${parts} ${rest})

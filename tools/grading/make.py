@@ -115,22 +115,21 @@ def hidden_sizes(known, draw, count):
     return found
 
 
-def scaled(size, draw, count=5):
-    """Sizes near the traced one, at which the same claims may be made, of at most about the same work. Extents are
-    multiples of 32 or more, as far as they were: `choose` takes those at which the solution does what it claims."""
+def scaled(size, draw, count=8):
+    """Sizes at which the same claims may be made, of at most about the traced one's work: out of thousands. The claims may
+    need extents that are multiples of something, and nobody knows of what: so some sizes have multiples of 1 to 32, others
+    of the power of two that the traced size's extent is, up to 256, and `choose` takes the finest at which the solution does what it
+    claims."""
     found = []
-    for attempt in range(50 * count):
-        steps = [min(extent & -extent, (128, 32, 256)[attempt % 3]) for extent in size]
-        other = [extent if step == extent else draw.randint(max(1, extent // 2 // step), extent * 7 // 4 // step) * step
+    for attempt in range(100 * count):
+        steps = [min(extent & -extent, draw.choice(((1, 8), (8, 32), (128,), (256,))[attempt % 4])) if extent else 1
+                 for extent in size]
+        other = [draw.randint(max(1, extent // 4 // step), max(1, 3 * extent // step)) * step if extent > 1 else extent
                  for extent, step in zip(size, steps)]
         if math.prod(other) <= 1.1 * math.prod(size) and other != list(size) and other not in found:
             found.append(other)
         if len(found) == count:
             break
-    for factor in (1.25, 0.75, 0.5):  # if there are no others
-        other = [int(extent * factor) for extent in size]
-        if len(found) < 3 and other != list(size) and other not in found and all(other):
-            found.append(other)
     return found
 
 
@@ -232,9 +231,10 @@ def choose(data, checks, need_traced=False):
     traced = [check for check in checks if check["hidden"] and check["step"] in ("races", "claims") and "size" in check]
     bad = {tuple(check["size"]) for check in traced if not check["passed"]}
     good = {tuple(check["size"]) for check in traced} - bad
-    data["hidden_trace_sizes"] = [size for size in data["hidden_trace_sizes"] if tuple(size) in good][:2]
-    # What is traced also runs untraced, on other inputs: nothing tells the one from the other.
-    data["hidden_sizes"] += [size for size in data["hidden_trace_sizes"] if size not in data["hidden_sizes"]]
+    # The finest first: there are the most of them.
+    data["hidden_trace_sizes"] = sorted(
+        (size for size in data["hidden_trace_sizes"] if tuple(size) in good and by_size.get(tuple(size), True)),
+        key=lambda size: math.prod(min(extent & -extent, 256) for extent in size if extent))[:2]
     if need_traced and traced and not data["hidden_trace_sizes"]:
         raise BadAssignment("the solution does not do what it claims at any traced size that was drawn")
     if len(data["hidden_sizes"]) < 3:

@@ -5,9 +5,11 @@ Compared with the object file of the teacher's own version. Beyond what that one
 import the device interface, mathematics and what the compiler adds.
 """
 import collections
+import contextlib
 import re
 import struct
 import subprocess
+import threading
 
 import sandbox
 
@@ -36,13 +38,13 @@ CLAIMS = re.compile(r"""cookbook::(?:
 MATHEMATICS = re.compile(r"""
   (?: a?(?:sin|cos|tan)h? | atan2 | exp2? | expm1 | exp10 | log(?:2|10|1p|b)? | pow | sqrt | cbrt | hypot | fabs | fmod
   | fm(?:a|in|ax) | floor | ceil | trunc | l?l?r(?:ound|int) | nearbyint | ldexp | frexp | modf | scalbl?n | copysign
-  | erfc? | [lt]gamma | remainder | remquo | nextafter | ilogb | fdim | sincos | j[01n] | y[01n] | nan )[fl]?
+  | erfc? | [lt]gamma | remainder | remquo | nextafter | ilogb | fdim | sincos | j[01n] | y[01n] )[fl]?
   """, re.VERBOSE)
 # What g++ adds without being asked: instrumentation, unwinding, copies of structs.
 COMPILER = re.compile(r"""
   (?: __tsan_(?!acquire|release|mutex|create|switch|set|get|destroy)\w+ | __sanitizer_cov_trace_pc | __ubsan_handle_\w+
   | _Unwind_Resume | __gxx_personality_v0 | __cxa_(?:begin|end)_catch | __cxa_call_terminate | __cxa_guard_\w+
-  | _GLOBAL_OFFSET_TABLE_ | __tls_get_addr | __tls_init | mem(?:cpy|set|move|cmp) | str(?:len|cmp) | __stack_chk_fail
+  | _GLOBAL_OFFSET_TABLE_ | __tls_get_addr | __tls_init | mem(?:cpy|set|move|cmp) | __stack_chk_fail
   | std::terminate\(\) | std::__throw_\w+\(.*\) | __assert_fail | __dso_handle )""", re.VERBOSE)
 ENTRY = "_ZN8cookbook7grading5entryEv"
 # g++ -fsanitize=thread makes one, which calls __tsan_init.
@@ -55,16 +57,38 @@ FORBIDDEN_INSTRUCTIONS = re.compile(r"^(syscall|sysenter|int[013n]?|sysret|svc|h
 # The same in a constant, where a jump into it would find them: syscall, int 0x80, sysenter.
 HIDDEN_CALLS = (b"\x0f\x05", b"\xcd\x80", b"\x0f\x34")
 # An object of more is not looked at: objdump makes a hundred times as much of it.
-MOST_OBJECT_BYTES = 16 << 20
+MOST_OBJECT_BYTES = 8 << 20
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+MOST_OUTPUT_BYTES = 128 << 20  # of a tool; objdump makes the most
+TOOLS = ("nm", "readelf", "objdump", "ld", "objcopy")
+BOX = threading.local()
+
+
+@contextlib.contextmanager
+def in_box(folder, slot):
+    """Tools that this thread runs are in the box, where `folder` is /box. Otherwise they have limits only: for files of the
+    teacher's."""
+    BOX.place = folder, slot
+    try:
+        yield
+    finally:
+        BOX.place = None
 
 
 def output_of(command, text=None):
-    done = subprocess.run(sandbox.limited(command), input=text, capture_output=True, text=True, errors="replace",
-                          env=ENVIRONMENT)
-    if done.returncode != 0:
-        raise RuntimeError(f"{command[0]} failed: {done.stderr.strip()[:400]}")
-    return done.stdout
+    """What a tool such as nm writes, with `text` as its input."""
+    place = getattr(BOX, "place", None)
+    # The teacher's own objects lie elsewhere.
+    if place and (text is not None or any(str(place[0]) in part for part in command)):
+        command = sandbox.boxed(sandbox.kind_of_sandbox(), place[0], [
+            part.replace(str(place[0]), "/box") for part in command], sandbox.Limits(memory_mb=4096, file_mb=256), place[1], True)
+    else:
+        command = sandbox.limited(command)
+    name = command[-1] if text is not None else next((part for part in command if part in TOOLS), command[0])
+    status, said = sandbox.run(command, 120, MOST_OUTPUT_BYTES, given=text, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    if status != 0:
+        raise RuntimeError(f"{name} failed with status {status}")
+    return said
 
 
 def demangled(names):
@@ -208,24 +232,20 @@ def check_code(path, teacher, gpu):
     """An instruction that is not allowed, or a function without the instrumentation that every other has; or ""."""
     wrong, function, plain, counted = "", None, [], False
     constants = re.compile(r"\$0x([0-9a-f]{4,16})\b")
-    with subprocess.Popen(sandbox.limited(["objdump", "-dr", "--no-show-raw-insn", "-w", str(path)]), env=ENVIRONMENT,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, errors="replace") as dump:
-        for row in dump.stdout:
-            if begin := re.match(r"[0-9a-f]+ <(.+)>:$", row):
-                plain += [function] if function and not counted else []
-                function, counted = begin[1], False
-                continue
-            counted = counted or "__sanitizer_cov_trace_pc" in row
-            match = re.match(r"\s+[0-9a-f]+:\s+(?:(?:lock|rep\w*|notrack|bnd|data16|cs)\s+)*(\w+)", row)
-            if match and FORBIDDEN_INSTRUCTIONS.match(match[1]):
-                wrong = wrong or f"the code has the instruction `{match[1]}`"
-            for constant in constants.findall(row):
-                value = int(constant, 16).to_bytes(8, "little")
-                if any(call in value for call in HIDDEN_CALLS):
-                    wrong = wrong or f"the code has the constant 0x{constant}, which reads as a system call"
-        plain += [function] if function and not counted else []
-    if dump.returncode != 0:
-        raise RuntimeError("objdump failed")
+    for row in output_of(["objdump", "-dr", "--no-show-raw-insn", "-w", str(path)]).split("\n"):
+        if begin := re.match(r"[0-9a-f]+ <(.+)>:$", row):
+            plain += [function] if function and not counted else []
+            function, counted = begin[1], False
+            continue
+        counted = counted or "__sanitizer_cov_trace_pc" in row
+        match = re.match(r"\s+[0-9a-f]+:\s+(?:(?:lock|rep\w*|notrack|bnd|data16|cs)\s+)*(\w+)", row)
+        if match and FORBIDDEN_INSTRUCTIONS.match(match[1]):
+            wrong = wrong or f"the code has the instruction `{match[1]}`"
+        for constant in constants.findall(row):
+            value = int(constant, 16).to_bytes(8, "little")
+            if any(call in value for call in HIDDEN_CALLS):
+                wrong = wrong or f"the code has the constant 0x{constant}, which reads as a system call"
+    plain += [function] if function and not counted else []
     if wrong or gpu:
         return wrong
     known = {symbol.name for symbol in symbols_of(teacher)}
@@ -235,9 +255,31 @@ def check_code(path, teacher, gpu):
     return ""
 
 
-# A place in the source, as -fdump-tree-tsan-lineno writes them into its text.
-PLACE = re.compile(r"\[([^]\s]+):(\d+):\d+\] ?")
-IN_REGISTERS = re.compile(r"&.*|\w+_\d+(?:\(D\))?|[-\d\"{].*")
+# A place in the source, as -fdump-tree-tsan-lineno writes them into its text; g++ 13 adds a discriminator.
+PLACE = re.compile(r"\[([^]\s]+):(\d+):\d+(?: discrim \d+)?\] ?")
+IN_REGISTERS = re.compile(r"&.*|<retval>|(?:\w+\.\d+|[\w$]+)_\d+(?:\(D\))?|[-\d\"{].*")
+STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+
+
+# Builtins that access no memory. Others do, and g++ instruments none: they are calls that count (counted.hpp), or refused.
+BUILTIN = re.compile(r"__builtin_(?!return_|eh_|unreachable|trap|expect|unwind_|alloca_|stack_|cexpi|__tsan_|__sanitizer_|__ubsan_|"
+                     r"(?:bswap|clz|ctz|ffs|popcount|parity|clrsb)(?:l|ll|\d+)?\b)(\w+)")
+# Functions of mathematics that write through a pointer, and which argument that is.
+WRITES = re.compile(r"(?:__builtin_)?(frexp|modf|remquo|sincos|lgamma)(?:[fl]|[fl]?_r)? \(")
+
+
+def moved_by_builtin(dump):
+    """{(function, builtin that accesses memory): place in the source}"""
+    found = {}
+    for function in dump.split("\n;; Function ")[1:]:
+        symbol = re.search(r"\((\w+)", function)[1]
+        for row in function.split("\n"):
+            for name in BUILTIN.findall(row):
+                place = PLACE.search(row)
+                # What a shared_ptr compares of the names of types.
+                if not MATHEMATICS.fullmatch(name) and not (name == "strcmp" and place and place[1].endswith("/typeinfo")):
+                    found[symbol, name] = place
+    return found
 
 
 def split_arguments(text):
@@ -252,12 +294,20 @@ def split_arguments(text):
     return [one.strip() for one in found]
 
 
-def uncounted(dump, path, lines_of):
+def uncounted(dump, path, lines_of, of_teacher=""):
     """A line of the student's with an access that g++ does not instrument, and why; or "". `dump`: what g++ wrote of
-    its functions when it had instrumented them. `lines_of`: {file: lines} of the student's.
+    its functions when it had instrumented them; `of_teacher`: of the teacher's. `lines_of`: {file: lines} of the
+    student's.
 
     A call whose argument is a struct in memory reads it, and one whose result is a struct may write it, uncounted. A
-    constant is read uncounted, also where it is shared memory that was written by a cast."""
+    constant is read uncounted, also where it is shared memory that was written by a cast. Builtins and functions of
+    mathematics that access memory do so uncounted."""
+    theirs = moved_by_builtin(of_teacher)
+    for (symbol, name), place in moved_by_builtin(dump).items():
+        if (symbol, name) not in theirs:
+            own = place and int(place[2]) in lines_of.get(place[1].split("/")[-1], ())
+            return (f"{place[1].split('/')[-1]}:{place[2]}: " if own else "") + \
+                f"the code has g++ move data by `{name}`, which is not counted; write a loop"
     shared = {text.split("::")[-1] for text in demangled(
         symbol.name for symbol in symbols_of(path) if symbol.kind == "TLS").values()}
     names = {name.split("::")[-1] for name in re.findall(r"^;; Function (?:.*? )??([\w:~]+)(?:<.*)? \(", dump, re.MULTILINE)}
@@ -275,22 +325,43 @@ def uncounted(dump, path, lines_of):
                 if re.search(r"\bconst\b", declared[2]) and declared[3] in shared:
                     return f"the shared variable `{declared[3]}` is const: what is read from it is not counted"
                 continue
+            if writes := WRITES.search(plain):
+                to = split_arguments(plain[writes.end():plain.rindex(")")])[2 if writes[1] == "remquo" else 1:]
+                if not all(re.match(r"&(\w*)", operand) and re.match(r"&(\w*)", operand)[1] in local - static for operand in to):
+                    return f"`{writes[1]}` writes to memory, which is not counted: let it write to a variable of the function"
+            # These are constants to g++: it instruments no access through their address.
+            if index := re.match(r"(?:MEM[^;=]*&)?(threadIdx|blockIdx|blockDim|gridDim)\b.* = ", plain) or re.search(
+                    r"MEM[^;]*&(threadIdx|blockIdx|blockDim|gridDim)(?! \+ [48]B?\]|\])", plain) or re.search(
+                    r"MEM[^;]*&(threadIdx|blockIdx|blockDim|gridDim)[^\]]*\]\[", plain):
+                return f"`{index[1]}` is written, or something else is read through its address"
             if not place or int(place[2]) not in lines_of.get(place[1].split("/")[-1], ()):
                 continue
-            call = re.fullmatch(r"(?:(.+?) = )?([\w.:~<>, *&]+?|OBJ_TYPE_REF\(.*?\)) \((.*)\);(?: \[.*\])*", plain)
-            if not call or call[2].startswith("__builtin___") or call[2].startswith("if"):
-                continue
-            for operand in [*([call[1]] if call[1] else []), *filter(None, split_arguments(call[3]))]:
-                base = re.match(r"(?:MEM\S* ?\[\([^)]*\)&)?([\w.]+)", operand)
-                name = base[1] if base else ""
-                known = name not in static and (name in local or re.fullmatch(r"D\.\d+", name)) and "->" not in operand and \
-                    not operand.startswith("*")
-                function_name = re.match(r"[\w:~]*", operand)[0].split("::")[-1]
-                if IN_REGISTERS.fullmatch(operand) or known or function_name in names - shared - static:
+            for operand in operands_of(plain):
+                base = re.fullmatch(r"MEM\S* ?\[\([^)]*\)&([\w.]+).*|(?!MEM|TARGET_MEM_REF)(D\.\d+|\w+)(?:[.\[].*)?", operand)
+                name = (base[1] or base[2]) if base else ""
+                known = name not in static and (name in local or re.fullmatch(r"D\.\d+", name)) and "->" not in operand
+                in_registers = IN_REGISTERS.fullmatch(operand) and operand not in static | shared
+                if in_registers or known or re.match(r"[\w:~]*", operand)[0].split("::")[-1] in names - shared - static:
                     continue
                 return (f"{place[1].split('/')[-1]}:{place[2]}: a struct in memory is an argument or a result of a call, which "
                         "cannot be counted; copy it by way of a variable")
     return ""
+
+
+def operands_of(statement):
+    """The result and the arguments of a call, where a statement of g++'s is one of a function that was compiled."""
+    text = re.sub(r"(?: \[[a-z ]+\])+$", "", STRING.sub('""', statement))
+    if not text.endswith(");"):
+        return []
+    depth = at = 0
+    for at in range(len(text) - 2, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth == 0:
+            break
+    result, _, name = text[:at].rpartition(" = ")
+    if not name.endswith(" ") or name.startswith(("__builtin___", ".")):
+        return []
+    return [*filter(None, [result, *split_arguments(text[at + 1:-2])])]
 
 
 # What g++ makes beside the functions of the source: wrappers of thread-local variables, and the instrumentation's start.

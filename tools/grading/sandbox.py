@@ -212,15 +212,18 @@ def end_group(process):
         pass
 
 
-def run(command, seconds, output_bytes=1 << 20, **more):
-    """Runs a command in a process group of its own; (exit status, what it wrote). Whatever it started is
-    ended with it. Throws TooMuch after `seconds`, or when it writes more than `output_bytes`."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                               start_new_session=True, **more)
+def run(command, seconds, output_bytes=1 << 20, given=None, stderr=subprocess.STDOUT, **more):
+    """Runs a command in a process group of its own, with the text `given` as its input; (exit status, what it wrote).
+    Whatever it started is ended with it. Throws TooMuch after `seconds`, or when it writes more than `output_bytes`."""
+    with tempfile.TemporaryFile() as text:
+        text.write((given or "").encode())
+        text.seek(0)
+        process = subprocess.Popen(command, stdin=text, stdout=subprocess.PIPE, stderr=stderr, start_new_session=True,
+                                   **more)
     RUNNING.add(process)
     if ENDING.is_set():
         end_group(process)
-    text, until = b"", time.monotonic() + seconds
+    text, bytes_read, until = [], 0, time.monotonic() + seconds
     try:
         while True:
             left = until - time.monotonic()
@@ -234,8 +237,9 @@ def run(command, seconds, output_bytes=1 << 20, **more):
             piece = os.read(process.stdout.fileno(), 1 << 16)
             if not piece:
                 break
-            text += piece
-            if len(text) > output_bytes:
+            text.append(piece)
+            bytes_read += len(piece)
+            if bytes_read > output_bytes:
                 raise TooMuch(f"wrote more than {output_bytes >> 20} MiB")
         process.wait(max(0.1, until - time.monotonic()))
     except subprocess.TimeoutExpired:
@@ -245,4 +249,4 @@ def run(command, seconds, output_bytes=1 << 20, **more):
         process.wait()
         RUNNING.discard(process)
         process.stdout.close()
-    return process.returncode, text.decode(errors="replace")
+    return process.returncode, b"".join(text).decode(errors="replace")

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
 #include "common/backend/simt/language/half_types.hpp"
 
@@ -36,7 +37,11 @@ COOKBOOK_SIMT_UNTRACED void call_with(Kernel kernel, const Arguments<Head, Tail.
 struct KernelCall {
   template <class... P>
   COOKBOOK_SIMT_UNTRACED KernelCall(void (*)(P...), const Arguments<P...>& arguments_)
-      : invoke(&invoke_kernel<P...>), arguments(&arguments_), argument_bytes(sizeof(arguments_)) {}
+      : invoke(&invoke_kernel<P...>), arguments(&arguments_), argument_bytes(sizeof(arguments_)) {
+    // A copy is made on the device, where no tracer sees what a constructor does.
+    static_assert((std::is_trivially_copyable_v<P> && ...),
+                  "the arguments of a kernel must be trivially copyable");
+  }
   COOKBOOK_SIMT_UNTRACED KernelCall(void (*invoke_)(void*, const void*), const void* arguments_,
                                     size_t argument_bytes_)
       : invoke(invoke_), arguments(arguments_), argument_bytes(argument_bytes_) {}

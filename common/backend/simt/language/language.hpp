@@ -185,7 +185,10 @@ __forceinline__ unsigned __match_any_sync(unsigned mask, T value) {
 }
 template <class T>
 __forceinline__ unsigned __match_all_sync(unsigned mask, T value, int* all_equal) {
-  return cookbook::simt::match_all(mask, cookbook::simt::to_bits(value), all_equal);
+  int equal = 0;  // the store to `all_equal` is the kernel's own
+  const unsigned lanes = cookbook::simt::match_all(mask, cookbook::simt::to_bits(value), &equal);
+  *all_equal = equal;
+  return lanes;
 }
 template <class T>
 __forceinline__ T __reduce_add_sync(unsigned mask, T value) {
@@ -404,6 +407,7 @@ namespace cookbook::simt {
 template <class T, class Float>
 COOKBOOK_SIMT_UNTRACED constexpr T saturated(Float a) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "whole numbers of 32 or 64 bits");
+  static_assert(std::is_floating_point_v<Float>, "what is not traced must be no code of a kernel");
   using Bits = std::make_unsigned_t<T>;
   constexpr Bits kHighest = Bits{1} << (8 * sizeof(T) - 1);
   if (a != a) return sizeof(T) == 8 || sizeof(a) == 8 ? static_cast<T>(kHighest) : T{0};

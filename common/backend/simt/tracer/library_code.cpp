@@ -43,9 +43,19 @@ std::string variable_name(const char* symbol) {
   return colon == std::string::npos ? name : name.substr(colon + 2);
 }
 
+bool is_of_backend(std::string_view name) {
+  for (const std::string_view prefix :
+       {"_ZN8cookbook4simt", "_ZZN8cookbook4simt", "_ZZNK8cookbook4simt", "__tls_guard",
+        "threadIdx", "blockIdx", "blockDim", "gridDim"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
 void add_variable(const Symbol& symbol) {
   if (symbol.bytes == 0 || std::strstr(symbol.name, "cookbook_red_zone_") != nullptr) return;
-  variables.push_back({symbol.begin, symbol.begin + symbol.bytes, symbol.name});
+  variables.push_back(
+      {symbol.begin, symbol.begin + symbol.bytes, is_of_backend(symbol.name) ? "" : symbol.name});
 }
 
 void sort_variables() {

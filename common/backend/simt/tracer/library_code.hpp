@@ -27,10 +27,11 @@ extern LibraryCode library_code;
 /// Reads the executable's symbols, the first time; without symbols nothing is library code.
 void find_library_code();
 
-/// A variable in the executable's thread-local storage: static shared memory of a kernel.
+/// A variable in the executable's thread-local storage: static shared memory of a kernel, or one of
+/// the backend's own.
 struct SharedVariable {
   uintptr_t begin = 0, end = 0;  ///< Offsets into the storage.
-  std::string name;              ///< "tile", without its function.
+  std::string name;              ///< "tile", without its function; empty: not a kernel's.
 };
 
 /// The variable that [offset, offset + bytes) lies in, or null: the access reaches beyond one, or

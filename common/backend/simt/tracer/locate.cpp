@@ -42,7 +42,14 @@ WorkerTracer::Location WorkerTracer::locate(Thread& thread, const Access& access
   if (static_shared_.contains(address)) {
     const uintptr_t at = address - static_shared_.begin;
     if (is_guard_variable(at)) return {};
-    if (find_shared_variable(at, bytes) == nullptr && nearest_shared_variable(at) != nullptr) {
+    const SharedVariable* variable = find_shared_variable(at, bytes);
+    if (variable != nullptr && variable->name.empty()) {
+      fail(Fault::out_of_bounds,
+           fmt::format("out of bounds: {} {} bytes of the backend's own thread-local storage",
+                       access.op == Op::load ? "reads" : "writes", bytes),
+           access.pc);
+    }
+    if (variable == nullptr && nearest_shared_variable(at) != nullptr) {
       Occurrence& found = note(Kind::shared_out_of_bounds, 0, access.pc, thread, access.op);
       if (found.count == 1) found.detail = describe_static_overrun(at, bytes);
       return {};
@@ -111,12 +118,15 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
     check_alignment(thread, access);
     return {&buffer};
   }
+  // Read only: else these would be memory that all threads share and nobody counts.
+  const bool reads = access.op == Op::load;
   const uintptr_t arguments = reinterpret_cast<uintptr_t>(launch_->arguments);
-  if (address >= arguments && address < arguments + launch_->argument_bytes) {
+  if (reads && address >= arguments && address < arguments + launch_->argument_bytes) {
     return {};
   }
   for (const Range& image : shared().images) {
-    if (image.contains(address) && allocation == nullptr && !is_red_zone(address)) return {};
+    if (!reads || allocation != nullptr || is_red_zone(address)) break;
+    if (image.contains(address)) return {};
   }
   const Allocation* near =
       allocation != nullptr ? allocation : find_nearest_allocation(address, kGuardBytes);

@@ -48,6 +48,7 @@ void store_async(void* pointer, const void* value, int bytes, uint64_t* bar, uin
   if (reinterpret_cast<uintptr_t>(pointer) % static_cast<unsigned>(bytes) != 0) {
     fail_at(pc, "{}: the address is not aligned to its {} bytes", kWhat, bytes);
   }
+  require_registers(value, kWhat, pc);
   void* const to = map_to_rank(pointer, rank, kWhat, pc);
   auto* const remote = static_cast<uint64_t*>(map_to_rank(bar, rank, kWhat, pc));
   Group& group = *current_thread->block->group;

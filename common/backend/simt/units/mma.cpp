@@ -114,6 +114,7 @@ void multiply(const std::array<MmaLane*, kWarpSize>& lanes) {
 void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_rows(smem_row, matrices, false, "ldmatrix", pc);
+  require_registers(r, "ldmatrix", pc);
   MatrixLane mine{r, static_cast<char*>(const_cast<void*>(smem_row)), false};
   warp_collective(mine, "ldmatrix", pc, [=](const auto& lanes) {
     for_each_element(lanes, matrices, transposed, [](char* in_register, const char* in_memory) {
@@ -126,6 +127,7 @@ void stmatrix(const uint32_t* r, void* smem_row, bool transposed) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(90, "stmatrix", pc);
   require_rows(smem_row, 4, true, "stmatrix", pc);
+  require_registers(r, "stmatrix", pc);
   MatrixLane mine{const_cast<uint32_t*>(r), static_cast<char*>(smem_row), false};
   warp_collective(mine, "stmatrix", pc, [=](const auto& lanes) {
     for_each_element(lanes, 4, transposed, [](const char* in_register, char* in_memory) {
@@ -137,6 +139,10 @@ void stmatrix(const uint32_t* r, void* smem_row, bool transposed) {
 void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(80, "mma.sync of this type and shape", pc);
+  for (const void* registers :
+       {static_cast<const void*>(d), static_cast<const void*>(a), static_cast<const void*>(b)}) {
+    require_registers(registers, "mma.sync", pc);
+  }
   MmaLane mine{d, a, b, false};
   warp_collective(mine, "mma.sync", pc, [=](const auto& lanes) {
     switch (format) {

@@ -70,6 +70,11 @@ void require_own_shared(const void* pointer, const char* what, void* pc) {
           owner != nullptr ? "another block's " : "");
 }
 
+void require_registers(const void* pointer, const char* what, void* pc) {
+  if (is_own_stack(pointer)) return;
+  fail_at(pc, "{}: registers are in memory: copy them to or from local variables", what);
+}
+
 void* map_to_rank(const void* pointer, uint32_t rank, const char* what, void* pc) {
   const Group& group = *current_thread->block->group;
   const uint32_t size = group.launch->cluster;

@@ -103,6 +103,9 @@ bool happens_now();
 
 // Fails unless `pointer` is in shared memory of the current block; `what` begins the message.
 void require_own_shared(const void* pointer, const char* what, void* pc);
+// Fails unless `pointer` is in the thread's own local memory, as registers are: an access elsewhere
+// would not be counted.
+void require_registers(const void* pointer, const char* what, void* pc);
 // The pointer, in block `rank` of the current cluster, at the same offset as `pointer` has in its
 // block. Fails if there is no such block, or no longer.
 void* map_to_rank(const void* pointer, uint32_t rank, const char* what, void* pc);

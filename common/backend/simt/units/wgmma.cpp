@@ -283,6 +283,8 @@ void issue(float* d, const WgmmaShape& shape, const uint32_t* a, void* pc) {
   Warpgroup& warpgroup = current_warpgroup(pc);
   WgmmaThreadState& state = thread_units(thread).wgmma;
   if (!state.fenced) fail("wgmma: no wgmma_fence() before the first wgmma", pc);
+  require_registers(d, "wgmma", pc);
+  if (a != nullptr) require_registers(a, "wgmma", pc);
   const uint32_t id = thread.id % kWarpgroupThreads;
   const uint64_t number = state.issued++;
   if (number == warpgroup.first + warpgroup.products.size()) {

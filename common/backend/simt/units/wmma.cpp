@@ -83,6 +83,9 @@ void wmma_multiply(float* d, const void* a, const void* b, const float* c, WmmaS
                    Format format) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(format == Format::f16 ? 70 : 80, "wmma::mma_sync of this type", pc);
+  for (const void* fragment : {static_cast<const void*>(d), a, b, static_cast<const void*>(c)}) {
+    require_registers(fragment, "wmma::mma_sync", pc);
+  }
   WmmaLane mine{d, static_cast<const char*>(a), static_cast<const char*>(b), c, false};
   warp_collective(mine, "wmma::mma_sync", pc, [=](const std::array<WmmaLane*, kWarpSize>& lanes) {
     multiply(lanes, shape, format);
