@@ -30,3 +30,4 @@ record 7 smem_swizzle no_swizzle swizzle_128
 "$build/chapter-7-spans" --json "$folder/swizzle-spans.json"
 "$build/chapter-7-waves" --json "$folder/raster-waves.json"
 "$build/chapter-9-steps" --json "$folder/online-softmax.json"
+"$build/chapter-12-promotion" --json "$folder/promotion.json"

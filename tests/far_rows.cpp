@@ -8,13 +8,13 @@
 namespace cookbook {
 namespace {
 
-/// Copies rows between a tensor without padding and the same one with a very large pitch.
+/// Copies rows between a tensor and the same one with a very large pitch.
 void copy_rows(HostTensor& near, DeviceMemory& far, std::int64_t pitch, bool to_device) {
   const std::size_t width = dtype_bytes(near.spec.dtype);
   const std::size_t bytes = static_cast<std::size_t>(near.spec.cols) * width;
   for (std::int64_t row = 0; row < near.spec.rows; ++row) {
     const std::size_t at = static_cast<std::size_t>(row * pitch) * width;
-    std::byte* host = near.storage.data() + static_cast<std::size_t>(row) * bytes;
+    std::byte* host = near.storage.data() + static_cast<std::size_t>(row * near.spec.pitch) * width;
     to_device ? far.copy_from_host(host, bytes, at) : far.copy_to_host(host, bytes, at);
   }
 }

@@ -181,7 +181,7 @@ class Sidebars(Folder):
         self.assertRegex(err, pattern)
 
     def test_they_are_drawn(self):
-        for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax"):
+        for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax", "promotion"):
             self.assertEqual(self.changed(name, lambda content: None)[0], 0)
             ElementTree.parse(self.folder / f"{name}.svg")
 
@@ -215,6 +215,11 @@ class Sidebars(Folder):
             self.refused("online-softmax", lambda data: data["steps"][4].update({key: value}), "after 4: .* the kernel had")
             self.refused("online-softmax", lambda data: data["halves"][1].update({key: value}), "the second half: .* the kernel had")
             self.refused("online-softmax", lambda data: data["merged"][0].update({key: value}), "the merged halves: .* the kernel had")
+
+    def test_another_first_element_is_refused(self):
+        def change(data):
+            data["rows"][0]["first"][3] += 2 ** -10
+        self.refused("promotion", change, "K = 512, promotion never: element .0, 0. is .*; the tensor core's was")
 
 
 class Pages(Folder):

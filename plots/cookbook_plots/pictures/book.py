@@ -10,7 +10,7 @@ from collections import defaultdict
 
 from .. import book
 from ..results import ResultError, of_the_right_form
-from . import banks, sectors, softmax, sums, swizzle, waves, zoom
+from . import banks, promotion, sectors, softmax, sums, swizzle, waves, zoom
 from .requests import LANES, MEMORIES, Request
 
 RECORDED, DRAWN = "plots/results/simt/pictures", "plots/figures/pictures"
@@ -73,7 +73,7 @@ def line_now(root, request):
 
 
 KINDS = {"requests": requests_of, "sums": sums.draw, "swizzle": swizzle.draw, "online_softmax": softmax.draw,
-         "waves": waves.draw, "zoom": zoom.draw}
+         "waves": waves.draw, "zoom": zoom.draw, "promotion": promotion.draw}
 
 
 def pictures(file, words=(), root=book.ROOT):

@@ -39,16 +39,18 @@ def exponent(value):
     return math.frexp(value)[1] - 1
 
 
-def cut(terms, fraction_bits):
-    """The exact sum of terms, each cut off so many bits below the largest exponent; then cut off to fp32."""
-    largest = max((exponent(term) for term in terms if term), default=None)
-    if largest is None:
+def cut(terms, fraction_bits, result_bits=SINGLE, exponents=None):
+    """The exact sum of terms, each cut off so many bits below the largest exponent; then its fraction, to that of fp32.
+    exponents: of the terms, where they are not their own."""
+    exponents = exponents or [exponent(term) if term else -math.inf for term in terms]
+    largest = max(exponents, default=-math.inf)
+    if largest == -math.inf:
         return Fraction(0)
     unit = Fraction(2) ** (largest - fraction_bits)
     total = sum(math.trunc(term / unit) for term in terms) * unit
     if not total:
         return total
-    last = Fraction(2) ** (exponent(total) - SINGLE)
+    last = Fraction(2) ** (exponent(total) - result_bits)
     return math.trunc(total / last) * last
 
 

@@ -78,6 +78,10 @@ class Picture:
     def line(self, x0, y0, x1, y1, style="wire"):
         self.parts.append(f'<path class="{style}" d="M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}"/>')
 
+    def stroke(self, x0, y0, x1, y1, colour):
+        self.parts.append(f'<path fill="none" stroke="{colour}" stroke-width="1.6" '
+                          f'd="M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}"/>')
+
     def grid(self, x, y, columns, rows, width, height):
         """Empty cells, as one path."""
         right, below = number(x + columns * width), number(y + rows * height)

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The fp64 result that every level is compared with, and the error bound of each element.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "common/harness/contract/tensor.hpp"
+
+namespace cookbook::fp8 {
+
+/// The values of the 256 e4m3 numbers: one sign bit, four of exponent (bias 7), three of fraction;
+/// no infinity.
+inline const std::array<float, 256>& e4m3_values() {
+  static const std::array<float, 256> values = [] {
+    std::array<float, 256> all{};
+    for (int bits = 0; bits < 256; ++bits) {
+      const int exponent = bits >> 3 & 15, fraction = bits & 7;
+      const float magnitude =
+          exponent == 15 && fraction == 7 ? std::numeric_limits<float>::quiet_NaN()
+          : exponent == 0                 ? std::ldexp(static_cast<float>(fraction), -9)
+                          : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
+      all[static_cast<std::size_t>(bits)] = bits & 128 ? -magnitude : magnitude;
+    }
+    return all;
+  }();
+  return values;
+}
+
+/// Row `row` of C in fp64, and the error bound of a kernel that multiplies with tensor cores. b:
+/// the decoded B, n x k. value, bound: n elements.
+///
+/// The bound. A tensor core adds 32 terms and the accumulator. It keeps 13 bits below the largest
+/// exponent among them, and 13 fraction bits of the result (docs/simt.md, "What tensor cores add
+/// up"). So each term may lose all of itself or one unit of the last bit kept, and the accumulator
+/// and the result one unit each. A level that sums in fp32 rounds each of the 128 additions of a
+/// block instead. Every block is multiplied by its scale and added to an fp32 sum. Then comes one
+/// rounding to bf16.
+inline void scaled_row(const HostTensor& a, const HostTensor& b, const HostTensor& scale_a,
+                       const HostTensor& scale_b, std::int64_t row, std::int64_t n, std::int64_t k,
+                       double* value, double* bound) {
+  constexpr std::int64_t kBlock = 128, kStep = 32;
+  constexpr float kUnit = 0x1p-13f;
+  const auto* bits = a.data<std::uint8_t>() + row * a.spec.pitch;
+  std::vector<float> left(static_cast<std::size_t>(k));
+  for (std::int64_t i = 0; i < k; ++i) left[static_cast<std::size_t>(i)] = e4m3_values()[bits[i]];
+  const auto* scales_a = scale_a.data<float>();
+  const auto* scales_b = scale_b.data<float>();
+  const double u32 = unit_roundoff(DType::f32);
+  for (std::int64_t col = 0; col < n; ++col) {
+    const auto* right = b.data<std::uint8_t>() + col * b.spec.pitch;
+    double total = 0, lost = 0, magnitude = 0;
+    bool any = false;  // an infinite scale times a sum of unknown sign: any value is right
+    for (std::int64_t block = 0; block * kBlock < k; ++block) {
+      float terms[kStep];
+      double sum = 0, block_lost = 0, block_magnitude = 0;
+      for (std::int64_t step = block * kBlock; step < std::min((block + 1) * kBlock, k);
+           step += kStep) {
+        float largest = static_cast<float>(std::fabs(sum) + block_lost), all = 0, cut = 0;
+        const std::int64_t count = std::min(kStep, k - step);
+        for (std::int64_t i = 0; i < count; ++i) {
+          terms[i] = left[static_cast<std::size_t>(step + i)] * e4m3_values()[right[step + i]];
+          sum += static_cast<double>(terms[i]);  // both exact: a term has 8 significant bits
+          all += std::fabs(terms[i]);
+          largest = std::max(largest, std::fabs(terms[i]));
+        }
+        const float unit = largest * kUnit;
+        for (std::int64_t i = 0; i < count; ++i) cut += std::min(std::fabs(terms[i]), unit);
+        block_lost += static_cast<double>(cut + unit) +
+                      static_cast<double>(kUnit) * (std::fabs(sum) + block_lost);
+        block_magnitude += static_cast<double>(all);
+      }
+      const float scale = scales_a[block * scale_a.spec.pitch + row] *
+                          scales_b[col / kBlock * scale_b.spec.pitch + block];
+      any = any || (std::isinf(scale) && block_lost > 0 && std::fabs(sum) <= block_lost);
+      total += static_cast<double>(scale) * sum;
+      magnitude += std::fabs(static_cast<double>(scale)) * block_magnitude;
+      lost += std::fabs(static_cast<double>(scale)) * block_lost;
+    }
+    const auto blocks = static_cast<double>((k + kBlock - 1) / kBlock);
+    const double error = lost + (kBlock + blocks) * u32 * magnitude;
+    value[col] = any ? 0 : total;
+    bound[col] = any ? std::numeric_limits<double>::infinity()
+                     : error + half_ulp(DType::bf16, std::fabs(total) + error);
+  }
+}
+
+}  // namespace cookbook::fp8
