@@ -91,7 +91,7 @@ class Source:
                 # A directive would go on behind it.
                 self.tokens.append(Token(line, "comment", ""))
             line += body.count("\n")
-            if self.unreadable and self.unreadable[-1][1].startswith("a comment"):
+            if self.unreadable:  # nobody reads further, and a quote without a second one is sought to the end of its line
                 break
 
     def take(self, line, kind, body):
@@ -254,7 +254,7 @@ def names_in(text):
 
 def includes_in(text):
     """What a text that passed the lint includes."""
-    return re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', text, re.MULTILINE)
+    return re.findall(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', text, re.MULTILINE)
 
 
 # Preprocesses text that knows no macro and includes nothing: the compiler's tokens of it.
@@ -262,7 +262,7 @@ PREPROCESS = ["-E", "-P", "-undef", "-nostdinc", "-w", "-"]
 
 
 def without_includes(text):
-    return re.sub(r"^\s*#\s*(?:include|pragma\s+once)\b.*", "", text, flags=re.MULTILINE)
+    return re.sub(r"^[ \t]*#[ \t]*(?:include|pragma[ \t]+once)\b.*", "", text, flags=re.MULTILINE)
 
 
 def read_differently(text, preprocessed):

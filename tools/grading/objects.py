@@ -60,7 +60,7 @@ HIDDEN_CALLS = (b"\x0f\x05", b"\xcd\x80", b"\x0f\x34")
 MOST_OBJECT_BYTES = 8 << 20
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 MOST_OUTPUT_BYTES = 128 << 20  # of a tool; objdump makes the most
-TOOLS = ("nm", "readelf", "objdump", "ld", "objcopy")
+TOOLS = ("nm", "readelf", "objdump", "ld", "objcopy", "as")
 BOX = threading.local()
 
 
@@ -128,7 +128,7 @@ def writable_data(path):
                if flags & 3 == 3 and not flags & 0x400 and size and not CONSTANT_SECTIONS.match(name)}
     named = {symbol.section: set() for symbol in symbols_of(path) if symbol.section in written}
     for symbol in symbols_of(path):
-        if symbol.section in written and symbol.size and not symbol.name.startswith("_ZGVZ"):
+        if symbol.section in written and symbol.size:
             named[symbol.section].add(symbol.name)
     found = set().union(*named.values()) if named else set()
     return found | {sections[number][0] for number in written if not named.get(number)}
@@ -173,6 +173,11 @@ def readable(demangled):
     return demangled if len(demangled) < 100 else demangled[:97] + "..."
 
 
+def variable(demangled):
+    """Without the function that it is in; a section is named after it, where that is all there is."""
+    return readable(demangled.removeprefix("guard variable for ").rsplit("::", 1)[-1])
+
+
 # nvcc's variables of a kernel's handle, and what finds the device code; the lint forbids such names.
 OF_NVCC = re.compile(r"__cudaFatCubinHandle|_ZZ\w*__device_stub_\w+|_ZL20__cudaFatCubinHandle")
 
@@ -201,7 +206,11 @@ def check_object(path, teacher, gpu=False):
         more = {name for name in more if not OF_NVCC.fullmatch(name)}
     if more:
         name = demangled([sorted(more)[0]]).popitem()[1]
-        return f"the variable `{readable(name)}` keeps a value from one launch to the next"
+        return f"the variable `{variable(name)}` keeps a value from one launch to the next"
+    # Its guard would be memory that no kernel has.
+    of_threads = [symbol.name for symbol in symbols_of(path) if symbol.kind == "TLS" and symbol.name.startswith("_ZGV")]
+    if of_threads:
+        return f"the shared variable `{variable(demangled(of_threads[:1]).popitem()[1])}` has an initialiser, which CUDA does not allow"
     if wrong := takes_a_place(path, teacher) or too_much_shared(path):
         return wrong
     return check_code(path, teacher, gpu)
@@ -372,6 +381,29 @@ OF_LIBRARY = re.compile(r"_ZN?K?St|_ZN?K?9__gnu_cxx")
 COPIES = [f"{name} __tsan_{name}" for name in ("memcpy", "memmove", "memset", "memcmp")]
 
 
+# What a kernel has no use for: a call from one ends the launch, because none of it is counted. `current_thread` is null on
+# the host. Elsewhere than on x86-64 such calls are not stopped.
+HOST_ONLY = """.globl {new}
+{new}: movq _ZN8cookbook4simt14current_threadE@gottpoff(%rip), %r11
+ cmpq $0, %fs:(%r11)
+ jne 1f
+ jmp {old}@PLT
+1: leaq 2f(%rip), %rdi
+ jmp cookbook_grading_called_by_kernel@PLT
+2: .asciz "{said}"
+"""
+VARIABLES = {"stdin", "stdout", "stderr", "environ", "__libc_single_threaded", "signgam"}
+
+
+def of_host(path):
+    """{symbol: demangled} of the functions that the object imports, and kernels do not call."""
+    if struct.unpack_from("<H", path.read_bytes(), 18)[0] != 62:
+        return {}
+    return {symbol: name for symbol, name in undefined(path).items()
+            if not (DEVICE.fullmatch(name) or MATHEMATICS.fullmatch(name) or COMPILER.fullmatch(name)) and
+            symbol not in VARIABLES and ("(" in name or not symbol.startswith("_Z")) and not symbol.startswith("_ZT")}
+
+
 def confine(path, target, gpu=False):
     """The object file with every definition local but the entry, and nothing that runs by itself: its
     functions cannot take the place of the grader's. `gpu`: except nvcc's registration of the kernels."""
@@ -383,10 +415,19 @@ def confine(path, target, gpu=False):
                if symbol.section and symbol.kind == "FUNC" and OF_LIBRARY.match(symbol.name)]
     if "__tsan_init" in undefined(joined):
         renamed += COPIES
+    host = {} if gpu else {symbol: (f"cookbook_of_host_{i}", name) for i, (symbol, name) in enumerate(of_host(joined).items())}
+    renamed += [f"{symbol} {new}" for symbol, (new, _) in host.items()]
     names.write_text("".join(f"{row}\n" for row in dict.fromkeys(renamed)))
     sections = [".ctors*", ".fini_array*", ".preinit_array*", ".dtors*"]
     if not gpu:
         sections += [".init_array*", ".rela.init_array*"]
     output_of(["objcopy", f"--redefine-syms={names}", f"--keep-global-symbol={ENTRY}", *(f"--remove-section={name}" for name in sections),
                str(joined), str(target)])
+    if host:
+        source, made = target.with_suffix(".s"), target.with_suffix(".host.o")
+        source.write_text("".join(HOST_ONLY.format(new=new, old=old, said=re.sub(r"[^ -~]|[\\\"]", "?", readable(name)))
+                                  for old, (new, name) in host.items()) + '.section .note.GNU-stack,"",@progbits\n')
+        output_of(["as", str(source), "-o", str(made)])
+        target.rename(joined)
+        output_of(["ld", "-r", str(joined), str(made), "-o", str(target)])
     joined.unlink()

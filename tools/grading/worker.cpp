@@ -15,6 +15,7 @@
 
 #include "common/backend/backend.hpp"
 #include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/host_access.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
@@ -156,6 +157,12 @@ void forbid_calls_from_own_text() {
 
 }  // namespace
 }  // namespace cookbook::grading
+
+// Where a kernel's call of a function of the host ends (HOST_ONLY in objects.py).
+extern "C" [[noreturn]] void cookbook_grading_called_by_kernel(const char* name) {
+  cookbook::simt::fail_at(__builtin_return_address(0),
+                          "a kernel calls {}, which only host code may", name);
+}
 
 int main() {
   using namespace cookbook::grading;
