@@ -15,22 +15,19 @@ import sandbox
 
 # The device interface of the SIMT backend (common/backend/simt/language/language.hpp, units/), demangled.
 DEVICE = re.compile(r"""
-  (?: threadIdx | blockIdx | blockDim | gridDim
-  | cookbook::detail::launch_kernel\(.*
-  | cookbook::LaunchError::.* | cookbook::spin_pause\(\)
-  | cookbook::simt::(?:
+    threadIdx | blockIdx | blockDim | gridDim
+  | (?:[^()]*[ ])?cookbook::(?:  # a template's name comes behind the type of its result
+    detail::launch_kernel | LaunchError::[^(]* | spin_pause
+  | simt::(?:
       sync_\w+ | shuffle\w* | vote\w* | ballot\w* | match_\w+ | reduce\w* | active_mask | lane_id | any_of | all_of
     | dynamic_shared_memory | shared_address | shared_pointer | memory_fence\w* | nap | atomic_\w+ | normal_quantile
     | cycle_counter | nanosecond_counter | trap | load_acquire | store_release
-    | (?:named_)?barrier_\w+ | cluster_\w+ | map_shared_rank | mapa\w*
-    )\(.*
-  | cookbook::simt::units::.*
-  # The units of later GPUs: asynchronous copies, tensor cores, barriers in shared memory, clusters, TMA.
-  | cookbook::(?:bulk|cluster|cp_async|fence|mbarrier|named_barrier|tma|wgmma)_\w+\(.*
-  | cookbook::(?:elect_one|to_tf32|make_tensor_map|device_info)\(.*
-  | cookbook::simt::(?:bulk_wait|cp_async\w*|ldmatrix|stmatrix|map_shared|mma_\w+|set_registers|store_async|
-      wgmma_\w+|wmma_\w+)(?:<.*>)?\(.*
-  )""", re.VERBOSE)
+    | (?:named_)?barrier_\w+ | cluster_\w+ | map_shared_rank | mapa\w* | units::[^(]*
+    # The units of later GPUs: asynchronous copies, tensor cores, barriers in shared memory, clusters, TMA.
+    | bulk_wait | cp_async\w* | ldmatrix | stmatrix | map_shared | mma_\w+ | set_registers | store_async | wgmma_\w+ | wmma_\w+ )
+  | (?:bulk|cluster|cp_async|fence|mbarrier|named_barrier|tma|wgmma)_\w+
+  | elect_one | to_tf32 | make_tensor_map | device_info
+  )(?:<.*>)?\(.*""", re.VERBOSE)
 # What a level says about itself, which makes data and nothing else.
 CLAIMS = re.compile(r"""cookbook::(?:
     (?:global|shared|tma)_(?:loads|stores) | Accesses::\w+ | faster_than_previous | at_least_previous | against_library
@@ -381,27 +378,35 @@ OF_LIBRARY = re.compile(r"_ZN?K?St|_ZN?K?9__gnu_cxx")
 COPIES = [f"{name} __tsan_{name}" for name in ("memcpy", "memmove", "memset", "memcmp")]
 
 
-# What a kernel has no use for: a call from one ends the launch, because none of it is counted. `current_thread` is null on
-# the host. Elsewhere than on x86-64 such calls are not stopped.
-HOST_ONLY = """.globl {new}
+# Calls from the wrong side, which nothing counts or bounds, end what runs: a kernel has no use for operator new,
+# exceptions or the standard library's own objects, nor the host for atomics. `current_thread` is null on the host.
+# Elsewhere than on x86-64 such calls are not stopped.
+ONE_SIDE = """.globl {new}
 {new}: movq _ZN8cookbook4simt14current_threadE@gottpoff(%rip), %r11
  cmpq $0, %fs:(%r11)
- jne 1f
+ {jump} 1f
  jmp {old}@PLT
 1: leaq 2f(%rip), %rdi
- jmp cookbook_grading_called_by_kernel@PLT
+ jmp cookbook_grading_called_by_{side}@PLT
 2: .asciz "{said}"
 """
+BOTH_SIDES = re.compile(r"(?:(?:[^()]*[ ])?cookbook::(?:detail::launch_kernel|LaunchError::|spin_pause|to_tf32|make_tensor_map|"
+                        r"device_info|simt::units::)|threadIdx|blockIdx|blockDim|gridDim).*")
 VARIABLES = {"stdin", "stdout", "stderr", "environ", "__libc_single_threaded", "signgam"}
 
 
-def of_host(path):
-    """{symbol: demangled} of the functions that the object imports, and kernels do not call."""
+def of_one_side(path):
+    """[(symbol, its name here, demangled, side that it is not for)] of the functions that the object imports, and only the
+    host or only kernels call."""
     if struct.unpack_from("<H", path.read_bytes(), 18)[0] != 62:
-        return {}
-    return {symbol: name for symbol, name in undefined(path).items()
-            if not (DEVICE.fullmatch(name) or MATHEMATICS.fullmatch(name) or COMPILER.fullmatch(name)) and
-            symbol not in VARIABLES and ("(" in name or not symbol.startswith("_Z")) and not symbol.startswith("_ZT")}
+        return []
+    found = []
+    for symbol, name in undefined(path).items():
+        if MATHEMATICS.fullmatch(name) or COMPILER.fullmatch(name) or BOTH_SIDES.fullmatch(name) or symbol in VARIABLES or \
+                symbol.startswith("_ZT") or "(" not in name and symbol.startswith("_Z"):
+            continue
+        found.append((symbol, f"cookbook_of_one_side_{len(found)}", name, "host" if DEVICE.fullmatch(name) else "kernel"))
+    return found
 
 
 def confine(path, target, gpu=False):
@@ -415,18 +420,20 @@ def confine(path, target, gpu=False):
                if symbol.section and symbol.kind == "FUNC" and OF_LIBRARY.match(symbol.name)]
     if "__tsan_init" in undefined(joined):
         renamed += COPIES
-    host = {} if gpu else {symbol: (f"cookbook_of_host_{i}", name) for i, (symbol, name) in enumerate(of_host(joined).items())}
-    renamed += [f"{symbol} {new}" for symbol, (new, _) in host.items()]
+    one_side = [] if gpu else of_one_side(joined)
+    renamed += [f"{symbol} {new}" for symbol, new, _, _ in one_side]
     names.write_text("".join(f"{row}\n" for row in dict.fromkeys(renamed)))
     sections = [".ctors*", ".fini_array*", ".preinit_array*", ".dtors*"]
     if not gpu:
         sections += [".init_array*", ".rela.init_array*"]
     output_of(["objcopy", f"--redefine-syms={names}", f"--keep-global-symbol={ENTRY}", *(f"--remove-section={name}" for name in sections),
                str(joined), str(target)])
-    if host:
-        source, made = target.with_suffix(".s"), target.with_suffix(".host.o")
-        source.write_text("".join(HOST_ONLY.format(new=new, old=old, said=re.sub(r"[^ -~]|[\\\"]", "?", readable(name)))
-                                  for old, (new, name) in host.items()) + '.section .note.GNU-stack,"",@progbits\n')
+    if one_side:
+        source, made = target.with_suffix(".s"), target.with_suffix(".one_side.o")
+        source.write_text("".join(ONE_SIDE.format(
+            new=new, old=old.replace("__cxa_allocate_", "cookbook_grading_allocate_"), side=side, jump="jne" if side == "kernel" else "je",
+            said=re.sub(r"[^ -~]|[\\\"]", "?", readable(name))) for old, new, name, side in one_side) +
+            '.section .note.GNU-stack,"",@progbits\n')
         output_of(["as", str(source), "-o", str(made)])
         target.rename(joined)
         output_of(["ld", "-r", str(joined), str(made), "-o", str(target)])
