@@ -258,25 +258,35 @@ extern "C" void* cookbook_grading_allocate_exception(std::size_t bytes) {
 }
 
 // What host code of a submission allocates is never used again, and lies together.
-void* operator new(std::size_t bytes) {
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
   auto& allowed = cookbook::grading::allowed;
-  const std::size_t used = (bytes + 15) / 16 * 16;
-  if (allowed.runs && used >= bytes &&
-      used <= static_cast<std::size_t>(allowed.end - allowed.next)) {
-    return std::exchange(allowed.next, allowed.next + used);
+  void* next = allowed.next;
+  std::size_t left = static_cast<std::size_t>(allowed.end - allowed.next);
+  if (allowed.runs && std::align(static_cast<std::size_t>(alignment), bytes, next, left)) {
+    allowed.next = static_cast<char*>(next) + bytes;
+    return next;
   }
-  if (void* memory = std::malloc(std::max<std::size_t>(bytes, 1))) return memory;
+  const std::size_t wanted = std::max<std::size_t>(bytes, 1);
+  const auto at_least = static_cast<std::size_t>(alignment);
+  void* memory = at_least <= 16 ? std::malloc(wanted) : std::aligned_alloc(at_least, wanted);
+  if (memory != nullptr) return memory;
   throw std::bad_alloc();
 }
+void* operator new(std::size_t bytes) { return operator new (bytes, std::align_val_t{16}); }
 void operator delete(void* memory) noexcept {
   const auto& allowed = cookbook::grading::allowed;
   if (memory < allowed.begin || memory >= allowed.end) std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { operator delete(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  operator delete(memory);
+}
 
 int main() {
   using namespace cookbook::grading;
-  mallopt(M_MMAP_MAX, 0);
+  mallopt(M_MMAP_MAX, 0);  // all below the break
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
   allowed.heap = reinterpret_cast<std::uintptr_t>(sbrk(0));
   forbid_calls_from_own_text();
   return serve(std::uint64_t{1} << 32, answer_to);
