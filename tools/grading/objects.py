@@ -179,9 +179,23 @@ def variable(demangled):
 OF_NVCC = re.compile(r"__cudaFatCubinHandle|_ZZ\w*__device_stub_\w+|_ZL20__cudaFatCubinHandle")
 
 
-def check_object(path, teacher, gpu=False):
+def line_of_call(path, symbol, lines_of):
+    """"FILE:LINE: " of the student's line that uses it, or "": the last of theirs before, where it is inlined code that does."""
+    place = ""
+    for row in output_of(["objdump", "-dlr", "--no-show-raw-insn", "-w", str(path)]).split("\n"):
+        if match := re.match(r"(?:\S*/)?([^/\s:]+):(\d+)", row):
+            if int(match[2]) in lines_of.get(match[1], ()):
+                place = f"{match[1]}:{match[2]}: "
+        elif row.endswith(">:"):
+            place = ""
+        elif symbol in row and " R_" in row.replace("\t", " "):
+            return place
+    return ""
+
+
+def check_object(path, teacher, gpu=False, lines_of=None):
     """What is wrong with a submission's object file, or "". `teacher`: the teacher's own, compiled alike. `gpu`:
-    made by nvcc, whose registration of the kernels is one static initialiser."""
+    made by nvcc, whose registration of the kernels is one static initialiser. `lines_of`: {file: lines} of the student's."""
     if path.stat().st_size > MOST_OBJECT_BYTES:
         return f"the code takes more than {MOST_OBJECT_BYTES >> 20} MiB when it is compiled"
     allowed = undefined(teacher)
@@ -189,7 +203,8 @@ def check_object(path, teacher, gpu=False):
         if symbol in allowed:
             continue
         if not (DEVICE.fullmatch(name) or CLAIMS.fullmatch(name) or MATHEMATICS.fullmatch(name) or COMPILER.fullmatch(name)):
-            return f"the code calls `{readable(name)}`: only kernels, launches and mathematics are allowed"
+            return line_of_call(path, symbol, lines_of or {}) + \
+                f"the code calls `{readable(name)}`: only kernels, launches and mathematics are allowed"
     for name, kind, size, _ in sections_of(path):
         # INIT_ARRAY, FINI_ARRAY, PREINIT_ARRAY and their older forms.
         runs_itself = kind in (14, 15, 16) or re.match(r"\.(ctors|dtors|init|fini)\b", name)
@@ -300,6 +315,12 @@ def split_arguments(text):
     return [one.strip() for one in found]
 
 
+# What g++ writes grows with the names of types, which a few lines make as long as memory. Patterns that are applied to it
+# take time as the square of a row.
+MOST_DUMP_BYTES, MOST_ROW = 64 << 20, 1 << 14
+TOO_LONG = "the name of a type, a constant or a statement is too long when it is compiled"
+
+
 def uncounted(dump, path, lines_of, of_teacher=""):
     """A line of the student's with an access that g++ does not instrument, and why; or "". `dump`: what g++ wrote of
     its functions when it had instrumented them; `of_teacher`: of the teacher's. `lines_of`: {file: lines} of the
@@ -308,6 +329,8 @@ def uncounted(dump, path, lines_of, of_teacher=""):
     A call whose argument is a struct in memory reads it, and one whose result is a struct may write it, uncounted. A
     constant is read uncounted, also where it is shared memory that was written by a cast. Builtins and functions of
     mathematics that access memory do so uncounted."""
+    if any(len(row) > MOST_ROW for row in dump.split("\n")):
+        return TOO_LONG
     theirs = moved_by_builtin(of_teacher)
     for (symbol, name), place in moved_by_builtin(dump).items():
         if (symbol, name) not in theirs:
@@ -323,6 +346,8 @@ def uncounted(dump, path, lines_of, of_teacher=""):
         for row in body.split("\n"):
             place = PLACE.search(row)
             plain = PLACE.sub("", row).strip()
+            line = f"{place[1].split('/')[-1]}:{place[2]}: " if place and int(place[2]) in lines_of.get(
+                place[1].split("/")[-1], ()) else ""
             declared = re.fullmatch(r"(static )?(.*?)([\w.]+)(?:\[\S*\])*(?: = .*)?;", plain)
             if not place and declared and " = " not in plain.split(declared[3])[0]:
                 (static if declared[1] else local).add(declared[3])
@@ -334,13 +359,13 @@ def uncounted(dump, path, lines_of, of_teacher=""):
             if writes := WRITES.search(plain):
                 to = split_arguments(plain[writes.end():plain.rindex(")")])[2 if writes[1] == "remquo" else 1:]
                 if not all(re.match(r"&(\w*)", operand) and re.match(r"&(\w*)", operand)[1] in local - static for operand in to):
-                    return f"`{writes[1]}` writes to memory, which is not counted: let it write to a variable of the function"
+                    return f"{line}`{writes[1]}` writes to memory, which is not counted: let it write to a variable of the function"
             # These are constants to g++: it instruments no access through their address.
             if index := re.match(r"(?:MEM[^;=]*&)?(threadIdx|blockIdx|blockDim|gridDim)\b.* = ", plain) or re.search(
                     r"MEM[^;]*&(threadIdx|blockIdx|blockDim|gridDim)(?! \+ [48]B?\]|\])", plain) or re.search(
                     r"MEM[^;]*&(threadIdx|blockIdx|blockDim|gridDim)[^\]]*\]\[", plain):
-                return f"`{index[1]}` is written, or something else is read through its address"
-            if not place or int(place[2]) not in lines_of.get(place[1].split("/")[-1], ()):
+                return f"{line}`{index[1]}` is written, or something else is read through its address"
+            if not line:
                 continue
             for operand in operands_of(plain):
                 base = re.fullmatch(r"MEM\S* ?\[\([^)]*\)&([\w.]+).*|(?!MEM|TARGET_MEM_REF)(D\.\d+|\w+)(?:[.\[].*)?", operand)
@@ -349,7 +374,7 @@ def uncounted(dump, path, lines_of, of_teacher=""):
                 in_registers = IN_REGISTERS.fullmatch(operand) and operand not in static | shared
                 if in_registers or known or re.match(r"[\w:~]*", operand)[0].split("::")[-1] in names - shared - static:
                     continue
-                return (f"{place[1].split('/')[-1]}:{place[2]}: a struct in memory is an argument or a result of a call, which "
+                return (f"{line}a struct in memory is an argument or a result of a call, which "
                         "cannot be counted; copy it by way of a variable")
     return ""
 
