@@ -336,7 +336,7 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
                               "a kernel calls operator new"),
     "exceptions_carry_data": (with_kernel("  try {\n    if (threadIdx.x < 99) throw std::invalid_argument(\"a\");\n  } catch (const "
                                           "std::invalid_argument& e) {\n    if (e.what()[0] == 'b') return;\n  }"), 0, 0,
-                              "27: the code calls `std::invalid_argument"),
+                              "28: the code calls `std::invalid_argument"),
     "guards_as_memory": (change(GIVEN, (X, "  __shared__ float guarded = in[0];\n" + X + "\n  if (guarded == 0.123f) return;")), 0, 0,
                          "`guarded` has an initialiser"),
     "guard_without_its_variable": (with_run("    bool first = false;\n    static const auto unused = [&] {\n      first = true;\n      "

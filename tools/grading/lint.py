@@ -137,7 +137,7 @@ def directive_problem(row, region, includes):
         if file and ".." not in file and any(file == one or (one.endswith("/") and file.startswith(one))
                                              for one in includes):
             return ""
-    rest = " ".join(token.text for token in row[2:])[:60]
+    rest = ("" if name == "include" else " ").join(token.text for token in row[2:])[:60]
     return f"`#{name} {rest}` is not allowed" if name in ("include", "pragma") else f"`#{name}` is not allowed"
 
 

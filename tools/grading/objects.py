@@ -443,9 +443,9 @@ def confine(path, target, gpu=False):
     # is the submission's. And it counts what is copied.
     renamed = [f"{symbol.name} cookbook_submitted{symbol.name}" for symbol in symbols_of(joined)
                if symbol.section and symbol.kind == "FUNC" and OF_LIBRARY.match(symbol.name)]
-    if "__tsan_init" in undefined(joined):
-        renamed += COPIES
-    one_side = [] if gpu else of_one_side(joined)
+    traced = "__tsan_init" in undefined(joined)
+    renamed += COPIES if traced else []
+    one_side = of_one_side(joined) if traced else []
     renamed += [f"{symbol} {new}" for symbol, new, _, _ in one_side]
     names.write_text("".join(f"{row}\n" for row in dict.fromkeys(renamed)))
     sections = [".ctors*", ".fini_array*", ".preinit_array*", ".dtors*"]
