@@ -97,6 +97,13 @@ def with_kernel(body, text=RIGHT):
     return change(text, (KERNEL_BODY, body + "\n" + KERNEL_BODY))
 
 
+def with_front(text, of=RIGHT):
+    """`text` at the start of the first part."""
+    return change(of, ("struct ConflictFreeConfig", text + "\nstruct ConflictFreeConfig"))
+
+
+LOAD = "= tile[x][slot<C>(x, y)]"
+X = "  const int x = threadIdx.x;"
 ONLY = "if (!({})) return;\n"  # a run() that launches only there
 PLAN = "  struct Plan {\n    Problem problem;\n    Buffers buffers;\n    %s\n  };\n"
 
@@ -113,6 +120,8 @@ HONEST = {
     "right_in_a_folder": ({"transpose.cuh": change(RIGHT, ("% C::kTile", "& (C::kTile - 1)")), "notes.txt": "hello"},
                           100, 100, ""),
     "right_windows": (RIGHT.replace("\n", "\r\n"), 100, 100, ""),
+    # What is handed out earns nothing, and so does what is no better at any size or claim: it may not earn more than the
+    # part that it began with. (Before that rule, still_conflicts had 44 points and uncoalesced, which does less, 39.)
     "as_handed_out": (GIVEN, 0, 0, "as it was handed out"),
     "still_conflicts": (change(GIVEN, ("return col;", "return (col + 1) % C::kTile;")), 0, 0, "no more than the part"),
     "half_the_conflicts": (change(GIVEN, ("int /*row*/, int col", "int row, int col"),
@@ -322,6 +331,77 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
     "own_problem": (with_run("", before="  struct Problem : transpose::Problem {};\n"), 0, 0, "must keep its problem"),
     "adds_a_mark": (change(RIGHT, ("= tile[x][slot<C>(x, y)];", "= tile[x][slot<C>(x, y)];  // [tile]")), 0, 0,
                     "do not add"),
+    # Memory and counts that are not a kernel's, or not a plan's.
+    "allocates_in_a_kernel": (with_kernel("  std::string kept;\n  kept.resize(99 + threadIdx.x);"), 0, 0,
+                              "a kernel calls operator new"),
+    "exceptions_carry_data": (with_kernel("  try {\n    if (threadIdx.x < 99) throw std::invalid_argument(\"a\");\n  } catch (const "
+                                          "std::invalid_argument& e) {\n    if (e.what()[0] == 'b') return;\n  }"), 0, 0,
+                              "28: the code calls `std::invalid_argument"),
+    "guards_as_memory": (change(GIVEN, (X, "  __shared__ float guarded = in[0];\n" + X + "\n  if (guarded == 0.123f) return;")), 0, 0,
+                         "`guarded` has an initialiser"),
+    "guard_without_its_variable": (with_run("    bool first = false;\n    static const auto unused = [&] {\n      first = true;\n      "
+                                            "return 0;\n    }();\n    if (!first) return;"), 0, 0, "keeps a value"),
+    "static_member": (change(with_front("struct Keeps {\n  static inline int runs = 0;\n};"),
+                             (RUN_BODY, RUN_BODY + "\n    if (Keeps::runs++ > 0) return;")), 0, 0, "`runs` keeps a value"),
+    "destructor_of_a_thread": (change(RIGHT, (X, "  struct End {\n    float a;\n    ~End() {\n      if (blockDim.x > 99) a = 1;\n    }\n  };\n"
+                                              "  __shared__ End end;\n  end.a = 1;\n" + X)), 0, 0, "calls `__cxa_thread_atexit`"),
+    "remembers_in_its_plan": (with_run("    if (plan.runs++ > 0) return;", before=(PLAN % "mutable int runs = 0;") +
+                                       "  static Plan prepare(const Problem& problem, const Buffers& buffers) { return {problem, "
+                                       "buffers}; }\n"), 0, 0, "right on the first inputs only"),
+    "kernel_forges_counts": (with_kernel("  char* of_backend = const_cast<char*>(reinterpret_cast<const char*>(&threadIdx));\n"
+                                         "  for (int i = -64; i < 64; i += 4) reinterpret_cast<volatile int&>(of_backend[i]) = 0;"),
+                             0, 0, "out of bounds"),
+    "plan_forges_counts": (with_run("    char* of_backend = const_cast<char*>(reinterpret_cast<const char*>(&threadIdx));\n"
+                                    "    for (int i = -64; i < 64; i += 4) reinterpret_cast<volatile int&>(of_backend[i]) = 0;"), 0, 0,
+                           "a store to memory that is not its own in host code at transpose.cuh:72"),
+    "plan_copies_over_counts": (with_run("    std::size_t some = shape.rows > 0;\n    memcpy(const_cast<DeviceInfo*>(&device_info()), "
+                                         "&some, 4 * some);"), 0, 0, "a store to memory that is not its own"),
+    "plan_looks_for_inputs": (with_run("    long sum = 0;\n    for (int i = 0; i < 4096; i += 8) sum += *reinterpret_cast<const long*>("
+                                       "reinterpret_cast<const char*>(&sum) + i);\n    if (sum == 7) return;"), 0, 0,
+                              "a load from memory that is not its own"),
+    "plan_uses_atomics": (with_run("    atomicAdd(reinterpret_cast<float*>(const_cast<DeviceInfo*>(&device_info())), 0.0f);"), 0, 0,
+                          "which only kernels may"),
+    "launches_in_a_kernel": (with_kernel("  if (gridDim.z == 1) launch(conflict_free_transpose<C>, {dim3(1, 1, 2), dim3(32, 8)}, "
+                                         "Stream{}, in, out, shape);"), 0, 0, "cannot launch a kernel"),
+    # Accesses that do nothing bring a ratio closer; blocks that do nothing change none.
+    "dilutes_a_ratio": (change(GIVEN, ("  __syncthreads();", """  __syncthreads();
+  float more = 0;
+  const bool inner = row0 + C::kTile <= shape.rows && col0 + C::kTile <= shape.cols;
+  for (int i = 0; i < 64 && inner; ++i) more += tile[(threadIdx.y + i) % C::kTile][x] * 0;
+  if (more == 1) return;""")), 0, 0, "no more than the part"),
+    "empty_blocks": (change(with_kernel("  if (blockIdx.y > 0) return;", text=GIVEN),
+                            ("{tile_grid(shape, Config::kTile, Config::kTile), dim3", "{dim3(tile_grid(shape, Config::kTile, "
+                             "Config::kTile).x, 9), dim3")), 0, 0, "no more than the part"),
+    # Other names and other rules for what the teacher's file says.
+    "shadows_a_barrier": (with_front("__device__ __forceinline__ void __syncthreads() {}"), 0, 0, "no barrier between"),
+    "specialises_std": (with_front("struct Held {\n  int a;\n};\ntemplate <>\ninline constexpr bool "
+                                   "std::is_trivially_copyable_v<Held> = true;"), 0, 0, "namespace"),
+    "address_operator": (change(with_front("struct Sly {\n  float value;\n  float* operator&() const { return nullptr; }\n  operator "
+                                           "float() const { return value; }\n};", of=GIVEN), ("__shared__ float tile", "__shared__ Sly tile"),
+                                ("tile[y][slot<C>(y, x)] =", "tile[y][slot<C>(y, x)].value =")), 0, 0, "no more than the part"),
+    "jumps": (with_kernel("  jmp_buf there;\n  if (setjmp(there) == 0) longjmp(there, 1);"), 0, 0, "transpose.cuh:27: error"),
+    "handles_signals": (with_kernel("  std::signal(11, nullptr);"), 0, 0, "27: `std::signal` is not allowed: of `std`, only"),
+    "switches_contexts": (with_kernel("  ucontext_t there;\n  getcontext(&there);"), 0, 0, "transpose.cuh:27: error"),
+    "attribute_of_a_lambda": (with_kernel("  const auto one = [](int a) [[gnu::no_sanitize(\"thread\")]] { return a; };\n"
+                                          "  if (one(1) == 2) return;"), 0, 0, "27: `gnu` is not allowed: an attribute"),
+    "pragma_of_functions": (with_front("#pragma GCC optimize(\"O0\")"), 0, 0, "13: `#pragma GCC optimize"),
+    "letters_beyond_ascii": (with_kernel("  int \u00e4 = 1;"), 0, 0, "27: characters other than ASCII"),
+    "letters_as_numbers": (with_kernel("  int \\u00e4 = 1;"), 0, 0, "27: the character \\ is not allowed"),
+    "splice_in_a_comment": (with_kernel("  // a comment \\\n  int a = 1;"), 0, 0, "27: a line that ends in a backslash"),
+    # What takes long, or grows without end, where a submission is read.
+    "quotes_without_end": (with_front("\\\"" * 100000), 0, 0, "13: the character"),
+    "long_name": (with_front("int " + "a" * 100000 + ";"), 0, 0, "13: a name or a number has 100,000 characters"),
+    "blank_lines": (change(RIGHT, ("// <<< your part\n\nstruct", "\n" * 150000 + "// <<< your part\n\nstruct")), 100, 100, ""),
+    "deep_templates": (with_front("template <int N>\nstruct Deep {\n  static constexpr int value = Deep<N + 1>::value;\n};\n"
+                                  "constexpr int deep = Deep<0>::value;"), 0, 0, "template instantiation depth"),
+    "large_constant": (with_front("inline constexpr struct Large {\n  int x[1 << 26] = {1};\n} large;").replace(
+        "  __syncthreads();", "  if (blockDim.x > 99) out[0] = large.x[blockDim.x];\n  __syncthreads();"), 0, 0,
+        "more time, memory or space than it gets"),
+    "long_type": (with_front("template <class T>\n__global__ void named(float* out) { out[0] = sizeof(T*); }\ntemplate <int N, class T>\n"
+                             "void launch_named(float* out, T*) {\n  if constexpr (N == 0) {\n    launch(named<T>, {dim3(1), dim3(1)}, Stream{}, "
+                             "out);\n  } else {\n    launch_named<N - 1>(out, static_cast<std::pair<T, T>*>(nullptr));\n  }\n}").replace(
+        RUN_BODY, RUN_BODY + "\n    if (shape.rows > 99999) launch_named<22>(plan.buffers.out, static_cast<int*>(nullptr));"), 0, 0,
+        "too long when it is compiled"),
     "too_large": (RIGHT + "//" + "x" * (300 << 10), 0, 0, "KiB"),
 }
 MUSEUM = {**HONEST, **{f"cheat_{name}": row for name, row in CHEATS.items()}}

@@ -19,6 +19,10 @@ class DoesNotCompile(Exception):
     """What the compiler said."""
 
 
+# How g++ says that a limit has ended one of its programs.
+TOO_LARGE = re.compile(r"Killed|CPU time limit|memory exhausted|out of memory|File size limit")
+
+
 def explain(text, own=None, known=None, limit=8):
     """The first errors. `own`: {file: {line: text}}, the lines that may be quoted: the student's own. `known`: the files
     that the compiler may speak of: what it says of another has words of it."""
@@ -37,6 +41,8 @@ def explain(text, own=None, known=None, limit=8):
             rows.append(f"  {said[2]} | {quoted[:200]}")
     if rows:
         return "\n".join(rows)
+    if TOO_LARGE.search(text):
+        return "the compiler needs more time, memory or space than it gets: a template, a constant or an array is too large"
     if known:
         return "the compiler ends without an error in your file"
     last = (text.strip().splitlines() or ["the compiler said nothing"])[-1]
@@ -166,15 +172,18 @@ class Builder:
         own[self.assignment.file.name] = {first + i: row for first, part in parts for i, row in enumerate(part.split("\n"))}
         made, confined = source / "submission.o", folder / "confined.o"
         try:
-            self.compare_tokens([part for _, part in parts] + list((own_files or {}).values()), source, slot)
+            self.compare_tokens([*((self.assignment.file.name, first, part) for first, part in parts),
+                                 *((name, 1, text) for name, text in (own_files or {}).items())], source, slot)
             self.compile(source, "submission", "submission.o", slot, own)
             self.compare_includes(source / "submission.o.d", own_files or {})
             sandbox.give_to_other_user(folder, slot, ())
             with objects.in_box(folder, slot):
-                wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu)
+                dumped = source / "submission.o.tsan"
+                if dumped.exists() and dumped.stat().st_size > objects.MOST_DUMP_BYTES:
+                    raise assignments.BadSubmission(objects.TOO_LONG)
+                wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu, own)
                 if not wrong and "-fsanitize=thread" in self.flags["submission"]:
-                    of_teacher, dump = (path.read_text(errors="replace") for path in (self.folder / "teacher.o.tsan",
-                                                                                      source / "submission.o.tsan"))
+                    of_teacher, dump = (path.read_text(errors="replace") for path in (self.folder / "teacher.o.tsan", dumped))
                     wrong = objects.uncounted(dump, made, own, of_teacher)
                 if wrong:
                     raise assignments.BadSubmission(wrong)
@@ -184,15 +193,16 @@ class Builder:
             raise DoesNotCompile(f"compiling {reason}") from None
 
     def compare_tokens(self, texts, source, slot):
-        """The compiler must read the same tokens as the lint did."""
-        for text in filter(None, texts):
+        """The compiler must read the same tokens as the lint did. `texts`: [(file, first line, text)]"""
+        for file, first, text in filter(lambda one: one[2], texts):
             (source / "part.cu").write_text(lint.without_includes(text))
             command = [self.flags.get("linker", self.flags["compiler"]), "-x", "c++", "-std=c++20", *lint.PREPROCESS[:-1],
                        "/box/part.cu"]
             status, said = self.run_compiler(command, source, slot)
-            if status != 0 or lint.read_differently(lint.without_includes(text), said):
-                raise assignments.BadSubmission("the compiler reads your text in another way than it is written: write it "
-                                                "plainly")
+            line = lint.read_differently(lint.without_includes(text), said if status == 0 else "")
+            if line:
+                raise assignments.BadSubmission(f"{file}:{first + line - 1}: the compiler reads this in another way than it is "
+                                                "written: write it plainly")
         (source / "part.cu").unlink(missing_ok=True)
 
     def compare_includes(self, rules, own_files):

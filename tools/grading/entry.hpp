@@ -22,7 +22,7 @@ Entry entry();
 
 template <class L>
 Entry entry_of() {
-  static_assert(std::is_base_of_v<LevelOf<typename L::Problem, typename L::Buffers>, L>,
+  static_assert(__is_base_of(LevelOf<typename L::Problem, typename L::Buffers>, L),
                 "the level must keep its problem and its buffers");
   auto ladder = ladder_over<typename L::Problem>("graded", "", {});
   return {make_level<L>(), std::move(ladder.make_problem)};

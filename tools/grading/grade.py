@@ -146,7 +146,7 @@ def distances(outcome):
 
 def does_more(assignment, outcome, given):
     """Whether a submission does anything that the file does not do as it is handed out: a step that earns more, or a
-    claim that is half as far from holding."""
+    claim that is at most half as far from holding (distance_of in grader.cpp)."""
     mine, theirs = score(assignment, outcome), score(assignment, given)
     if any(row["points"] > other["points"] + 1e-9 for row, other in zip(mine, theirs)):
         return True

@@ -14,7 +14,7 @@
 // OUT.json:  {"checks": [{"step", "what", "hidden", "size", "passed", "property",
 //              "fault", "reason"}, ...],
 //             "complete": true}; checks of claims have "claim", its number, and "distance", how
-//             far it is from holding: |ln(measured / claimed)|
+//             far it is from holding (distance_of), to be compared with that of another text
 // `reason` may name hidden values: it is for the teacher. `property`, which says no more than
 // `fault`, may be shown to anyone.
 #include <fmt/format.h>
@@ -28,6 +28,7 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -254,6 +255,34 @@ std::string worst_line(const Claim& claim, const simt::Trace& trace, const std::
   return worst == nullptr ? "" : fmt::format(" at line {}", worst->line);
 }
 
+// How far a claim is from holding; nothing where there is no such access. Of a ratio it is what the
+// accesses cost too much: a ratio would come closer by accesses that do nothing, and cost little.
+std::optional<double> distance_of(const Claim& claim, const ClaimResult& found,
+                                  const simt::Trace& trace, const IsTagged& is_tagged) {
+  if (!found.value || *found.value <= 0 || claim.value <= 0) return std::nullopt;
+  if (claim.metric == Metric::requests || claim.metric == Metric::bytes) {
+    return std::fabs(std::log(*found.value / claim.value));
+  }
+  const bool sectors =
+      claim.metric == Metric::sectors_per_request || claim.metric == Metric::sectors_over_ideal;
+  const bool per_request =
+      claim.metric == Metric::sectors_per_request || claim.metric == Metric::wavefronts_per_request;
+  double excess = 0;
+  for (const simt::AccessSite& site : trace.sites) {
+    if (!is_about(claim, site, is_tagged)) continue;
+    const auto units = static_cast<double>(sectors ? site.sectors : site.wavefronts);
+    const auto base = static_cast<double>(per_request ? site.requests
+                                          : sectors   ? site.ideal_sectors
+                                                      : site.ideal_wavefronts);
+    const double more = units - claim.value * base;
+    const bool allowed = claim.relation == Relation::at_most    ? more < 0
+                         : claim.relation == Relation::at_least ? more > 0
+                                                                : false;
+    if (!allowed) excess += std::fabs(more);
+  }
+  return excess;
+}
+
 void Grader::check_claims(const Task& task, const AnyProblem& problem, const json* trace) {
   simt::Trace counted;
   if (trace) trace->at("sites").get_to(counted.sites);
@@ -280,9 +309,8 @@ void Grader::check_claims(const Task& task, const AnyProblem& problem, const jso
       const ClaimResult found = check_on_trace(claim, seen, is_tagged);
       check = check_of(found);
       if (check.fault != Fault::none) check.reason += worst_line(claim, seen, file, is_tagged);
-      if (found.value && *found.value > 0 && claim.value > 0) {
-        more["distance"] = std::fabs(std::log(*found.value / claim.value));
-      }
+      const auto distance = distance_of(claim, found, seen, is_tagged);
+      if (distance) more["distance"] = *distance;
     }
     note(task, "claims", claim.text, check, more);
   }

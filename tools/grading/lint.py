@@ -68,6 +68,7 @@ STD = re.compile(r"""u?int(?:8|16|32|64|ptr|max)_t | u?int_(?:fast|least)\d+_t |
 # What a compiler expands where it stands. memcpy, memmove, memset and memcmp are counted.
 MOVERS = re.compile(r"memp?ccpy|mempcpy|(?:raw)?memr?chr|b(?:copy|zero|cmp)|stpn?cpy|wmem\w+|wcs\w+|"
                     r"str(?:n?(?:cpy|cat|cmp|len|dup|str)|r?chr|c?spn|pbrk|tok|coll|xfrm|case\w+)")
+MOST_NAME = 200
 BRACKETS = {"(": ")", "[": "]", "{": "}"}
 ATTRIBUTES = {"maybe_unused", "nodiscard", "likely", "unlikely", "fallthrough", "no_unique_address"}
 UNROLL = re.compile(r"#pragmaunroll\(?[\w:+*/<>.-]*\)?")
@@ -91,7 +92,7 @@ class Source:
                 # A directive would go on behind it.
                 self.tokens.append(Token(line, "comment", ""))
             line += body.count("\n")
-            if self.unreadable and self.unreadable[-1][1].startswith("a comment"):
+            if self.unreadable:  # nobody reads further, and a quote without a second one is sought to the end of its line
                 break
 
     def take(self, line, kind, body):
@@ -136,7 +137,7 @@ def directive_problem(row, region, includes):
         if file and ".." not in file and any(file == one or (one.endswith("/") and file.startswith(one))
                                              for one in includes):
             return ""
-    rest = "".join(token.text for token in row[2:])[:60]
+    rest = ("" if name == "include" else " ").join(token.text for token in row[2:])[:60]
     return f"`#{name} {rest}` is not allowed" if name in ("include", "pragma") else f"`#{name}` is not allowed"
 
 
@@ -172,10 +173,10 @@ def word_problem(tokens, at, region, workspaces, macros, known):
         return "allocation"
     if word == "std":
         if after[0] != ":" or after[1] != ":":
-            return "`std` without a name of it"
+            return "write `std::` and a name"
         if after[2] in WORDS:
             return WORDS[after[2]]
-        return "" if STD.fullmatch(after[2]) or f"std::{after[2]}" in known else "none of the types and functions of numbers"
+        return "" if STD.fullmatch(after[2]) or f"std::{after[2]}" in known else "of `std`, only types and functions of numbers are"
     if word.startswith("COOKBOOK_"):
         return "a name of the build"
     if MOVERS.fullmatch(word):
@@ -209,7 +210,8 @@ def lint(text, first_line=1, region=True, includes=(), own_tags=(), workspaces=F
     found = list(source.unreadable)
     extra = [tag for tag in tags_of(text) if tag not in own_tags] if region else []
     if extra:
-        found.append((1, f"a claim refers to the mark `// [{extra[0]}]`; do not add one"))
+        line = next(line for line, row in enumerate(text.split("\n"), 1) if extra[0] in tags_of(row))
+        found.append((line, f"a claim refers to the mark `// [{extra[0]}]`; do not add one"))
     if source.unreadable:
         return [(first_line + line - 1, message) for line, message in found]
     tokens, at, stack = source.tokens, 0, []
@@ -223,7 +225,9 @@ def lint(text, first_line=1, region=True, includes=(), own_tags=(), workspaces=F
             found.append((line, wrong))
     tokens = [token for token in tokens if token.line not in directives and token.kind != "comment"]
     for at, (line, kind, body) in enumerate(tokens):
-        if kind == "word":
+        if kind in ("word", "number") and len(body) > MOST_NAME:
+            found.append((line, f"a name or a number has {len(body):,} characters; at most {MOST_NAME}"))
+        elif kind == "word":
             why = word_problem(tokens, at, region, workspaces, macros, known)
             if why:
                 said = f"std::{tokens[at + 3].text}" if body == "std" and len(tokens) > at + 3 else body
@@ -254,7 +258,7 @@ def names_in(text):
 
 def includes_in(text):
     """What a text that passed the lint includes."""
-    return re.findall(r'^\s*#\s*include\s*["<]([^">]+)[">]', text, re.MULTILINE)
+    return re.findall(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', text, re.MULTILINE)
 
 
 # Preprocesses text that knows no macro and includes nothing: the compiler's tokens of it.
@@ -262,10 +266,14 @@ PREPROCESS = ["-E", "-P", "-undef", "-nostdinc", "-w", "-"]
 
 
 def without_includes(text):
-    return re.sub(r"^\s*#\s*(?:include|pragma\s+once)\b.*", "", text, flags=re.MULTILINE)
+    return re.sub(r"^[ \t]*#[ \t]*(?:include|pragma[ \t]+once)\b.*", "", text, flags=re.MULTILINE)
 
 
 def read_differently(text, preprocessed):
-    """Whether the compiler's preprocessor (PREPROCESS) made other tokens of the text than this file does."""
-    texts = [[token.text for token in Source(one).tokens if token.kind != "comment"] for one in (text, preprocessed)]
-    return texts[0] != texts[1]
+    """The line from which on the compiler's preprocessor (PREPROCESS) made other tokens of the text than this file does;
+    0 where it made the same."""
+    mine, theirs = ([token for token in Source(one).tokens if token.kind != "comment"] for one in (text, preprocessed))
+    for token, other in zip(mine, theirs):
+        if token.text != other.text:
+            return token.line
+    return 0 if len(mine) == len(theirs) else mine[-1].line if mine else 1

@@ -15,22 +15,19 @@ import sandbox
 
 # The device interface of the SIMT backend (common/backend/simt/language/language.hpp, units/), demangled.
 DEVICE = re.compile(r"""
-  (?: threadIdx | blockIdx | blockDim | gridDim
-  | cookbook::detail::launch_kernel\(.*
-  | cookbook::LaunchError::.* | cookbook::spin_pause\(\)
-  | cookbook::simt::(?:
+    threadIdx | blockIdx | blockDim | gridDim
+  | (?:[^()]*[ ])?cookbook::(?:  # a template's name comes behind the type of its result
+    detail::launch_kernel | LaunchError::[^(]* | spin_pause
+  | simt::(?:
       sync_\w+ | shuffle\w* | vote\w* | ballot\w* | match_\w+ | reduce\w* | active_mask | lane_id | any_of | all_of
     | dynamic_shared_memory | shared_address | shared_pointer | memory_fence\w* | nap | atomic_\w+ | normal_quantile
     | cycle_counter | nanosecond_counter | trap | load_acquire | store_release
-    | (?:named_)?barrier_\w+ | cluster_\w+ | map_shared_rank | mapa\w*
-    )\(.*
-  | cookbook::simt::units::.*
-  # The units of later GPUs: asynchronous copies, tensor cores, barriers in shared memory, clusters, TMA.
-  | cookbook::(?:bulk|cluster|cp_async|fence|mbarrier|named_barrier|tma|wgmma)_\w+\(.*
-  | cookbook::(?:elect_one|to_tf32|make_tensor_map|device_info)\(.*
-  | cookbook::simt::(?:bulk_wait|cp_async\w*|ldmatrix|stmatrix|map_shared|mma_\w+|set_registers|store_async|
-      wgmma_\w+|wmma_\w+)(?:<.*>)?\(.*
-  )""", re.VERBOSE)
+    | (?:named_)?barrier_\w+ | cluster_\w+ | map_shared_rank | mapa\w* | units::[^(]*
+    # The units of later GPUs: asynchronous copies, tensor cores, barriers in shared memory, clusters, TMA.
+    | bulk_wait | cp_async\w* | ldmatrix | stmatrix | map_shared | mma_\w+ | set_registers | store_async | wgmma_\w+ | wmma_\w+ )
+  | (?:bulk|cluster|cp_async|fence|mbarrier|named_barrier|tma|wgmma)_\w+
+  | elect_one | to_tf32 | make_tensor_map | device_info
+  )(?:<.*>)?\(.*""", re.VERBOSE)
 # What a level says about itself, which makes data and nothing else.
 CLAIMS = re.compile(r"""cookbook::(?:
     (?:global|shared|tma)_(?:loads|stores) | Accesses::\w+ | faster_than_previous | at_least_previous | against_library
@@ -60,7 +57,7 @@ HIDDEN_CALLS = (b"\x0f\x05", b"\xcd\x80", b"\x0f\x34")
 MOST_OBJECT_BYTES = 8 << 20
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 MOST_OUTPUT_BYTES = 128 << 20  # of a tool; objdump makes the most
-TOOLS = ("nm", "readelf", "objdump", "ld", "objcopy")
+TOOLS = ("nm", "readelf", "objdump", "ld", "objcopy", "as")
 BOX = threading.local()
 
 
@@ -128,7 +125,7 @@ def writable_data(path):
                if flags & 3 == 3 and not flags & 0x400 and size and not CONSTANT_SECTIONS.match(name)}
     named = {symbol.section: set() for symbol in symbols_of(path) if symbol.section in written}
     for symbol in symbols_of(path):
-        if symbol.section in written and symbol.size and not symbol.name.startswith("_ZGVZ"):
+        if symbol.section in written and symbol.size:
             named[symbol.section].add(symbol.name)
     found = set().union(*named.values()) if named else set()
     return found | {sections[number][0] for number in written if not named.get(number)}
@@ -173,13 +170,32 @@ def readable(demangled):
     return demangled if len(demangled) < 100 else demangled[:97] + "..."
 
 
+def variable(demangled):
+    """Without the function that it is in; a section is named after it, where that is all there is."""
+    return readable(demangled.removeprefix("guard variable for ").rsplit("::", 1)[-1])
+
+
 # nvcc's variables of a kernel's handle, and what finds the device code; the lint forbids such names.
 OF_NVCC = re.compile(r"__cudaFatCubinHandle|_ZZ\w*__device_stub_\w+|_ZL20__cudaFatCubinHandle")
 
 
-def check_object(path, teacher, gpu=False):
+def line_of_call(path, symbol, lines_of):
+    """"FILE:LINE: " of the student's line that uses it, or "": the last of theirs before, where it is inlined code that does."""
+    place = ""
+    for row in output_of(["objdump", "-dlr", "--no-show-raw-insn", "-w", str(path)]).split("\n"):
+        if match := re.match(r"(?:\S*/)?([^/\s:]+):(\d+)", row):
+            if int(match[2]) in lines_of.get(match[1], ()):
+                place = f"{match[1]}:{match[2]}: "
+        elif row.endswith(">:"):
+            place = ""
+        elif symbol in row and " R_" in row.replace("\t", " "):
+            return place
+    return ""
+
+
+def check_object(path, teacher, gpu=False, lines_of=None):
     """What is wrong with a submission's object file, or "". `teacher`: the teacher's own, compiled alike. `gpu`:
-    made by nvcc, whose registration of the kernels is one static initialiser."""
+    made by nvcc, whose registration of the kernels is one static initialiser. `lines_of`: {file: lines} of the student's."""
     if path.stat().st_size > MOST_OBJECT_BYTES:
         return f"the code takes more than {MOST_OBJECT_BYTES >> 20} MiB when it is compiled"
     allowed = undefined(teacher)
@@ -187,7 +203,8 @@ def check_object(path, teacher, gpu=False):
         if symbol in allowed:
             continue
         if not (DEVICE.fullmatch(name) or CLAIMS.fullmatch(name) or MATHEMATICS.fullmatch(name) or COMPILER.fullmatch(name)):
-            return f"the code calls `{readable(name)}`: only kernels, launches and mathematics are allowed"
+            return line_of_call(path, symbol, lines_of or {}) + \
+                f"the code calls `{readable(name)}`: only kernels, launches and mathematics are allowed"
     for name, kind, size, _ in sections_of(path):
         # INIT_ARRAY, FINI_ARRAY, PREINIT_ARRAY and their older forms.
         runs_itself = kind in (14, 15, 16) or re.match(r"\.(ctors|dtors|init|fini)\b", name)
@@ -201,7 +218,11 @@ def check_object(path, teacher, gpu=False):
         more = {name for name in more if not OF_NVCC.fullmatch(name)}
     if more:
         name = demangled([sorted(more)[0]]).popitem()[1]
-        return f"the variable `{readable(name)}` keeps a value from one launch to the next"
+        return f"the variable `{variable(name)}` keeps a value from one launch to the next"
+    # Its guard would be memory that no kernel has.
+    of_threads = [symbol.name for symbol in symbols_of(path) if symbol.kind == "TLS" and symbol.name.startswith("_ZGV")]
+    if of_threads:
+        return f"the shared variable `{variable(demangled(of_threads[:1]).popitem()[1])}` has an initialiser, which CUDA does not allow"
     if wrong := takes_a_place(path, teacher) or too_much_shared(path):
         return wrong
     return check_code(path, teacher, gpu)
@@ -294,6 +315,12 @@ def split_arguments(text):
     return [one.strip() for one in found]
 
 
+# What g++ writes grows with the names of types, which a few lines make as long as memory. Patterns that are applied to it
+# take time as the square of a row.
+MOST_DUMP_BYTES, MOST_ROW = 64 << 20, 1 << 14
+TOO_LONG = "the name of a type, a constant or a statement is too long when it is compiled"
+
+
 def uncounted(dump, path, lines_of, of_teacher=""):
     """A line of the student's with an access that g++ does not instrument, and why; or "". `dump`: what g++ wrote of
     its functions when it had instrumented them; `of_teacher`: of the teacher's. `lines_of`: {file: lines} of the
@@ -302,6 +329,8 @@ def uncounted(dump, path, lines_of, of_teacher=""):
     A call whose argument is a struct in memory reads it, and one whose result is a struct may write it, uncounted. A
     constant is read uncounted, also where it is shared memory that was written by a cast. Builtins and functions of
     mathematics that access memory do so uncounted."""
+    if any(len(row) > MOST_ROW for row in dump.split("\n")):
+        return TOO_LONG
     theirs = moved_by_builtin(of_teacher)
     for (symbol, name), place in moved_by_builtin(dump).items():
         if (symbol, name) not in theirs:
@@ -317,6 +346,8 @@ def uncounted(dump, path, lines_of, of_teacher=""):
         for row in body.split("\n"):
             place = PLACE.search(row)
             plain = PLACE.sub("", row).strip()
+            line = f"{place[1].split('/')[-1]}:{place[2]}: " if place and int(place[2]) in lines_of.get(
+                place[1].split("/")[-1], ()) else ""
             declared = re.fullmatch(r"(static )?(.*?)([\w.]+)(?:\[\S*\])*(?: = .*)?;", plain)
             if not place and declared and " = " not in plain.split(declared[3])[0]:
                 (static if declared[1] else local).add(declared[3])
@@ -328,13 +359,13 @@ def uncounted(dump, path, lines_of, of_teacher=""):
             if writes := WRITES.search(plain):
                 to = split_arguments(plain[writes.end():plain.rindex(")")])[2 if writes[1] == "remquo" else 1:]
                 if not all(re.match(r"&(\w*)", operand) and re.match(r"&(\w*)", operand)[1] in local - static for operand in to):
-                    return f"`{writes[1]}` writes to memory, which is not counted: let it write to a variable of the function"
+                    return f"{line}`{writes[1]}` writes to memory, which is not counted: let it write to a variable of the function"
             # These are constants to g++: it instruments no access through their address.
             if index := re.match(r"(?:MEM[^;=]*&)?(threadIdx|blockIdx|blockDim|gridDim)\b.* = ", plain) or re.search(
                     r"MEM[^;]*&(threadIdx|blockIdx|blockDim|gridDim)(?! \+ [48]B?\]|\])", plain) or re.search(
                     r"MEM[^;]*&(threadIdx|blockIdx|blockDim|gridDim)[^\]]*\]\[", plain):
-                return f"`{index[1]}` is written, or something else is read through its address"
-            if not place or int(place[2]) not in lines_of.get(place[1].split("/")[-1], ()):
+                return f"{line}`{index[1]}` is written, or something else is read through its address"
+            if not line:
                 continue
             for operand in operands_of(plain):
                 base = re.fullmatch(r"MEM\S* ?\[\([^)]*\)&([\w.]+).*|(?!MEM|TARGET_MEM_REF)(D\.\d+|\w+)(?:[.\[].*)?", operand)
@@ -343,7 +374,7 @@ def uncounted(dump, path, lines_of, of_teacher=""):
                 in_registers = IN_REGISTERS.fullmatch(operand) and operand not in static | shared
                 if in_registers or known or re.match(r"[\w:~]*", operand)[0].split("::")[-1] in names - shared - static:
                     continue
-                return (f"{place[1].split('/')[-1]}:{place[2]}: a struct in memory is an argument or a result of a call, which "
+                return (f"{line}a struct in memory is an argument or a result of a call, which "
                         "cannot be counted; copy it by way of a variable")
     return ""
 
@@ -372,6 +403,37 @@ OF_LIBRARY = re.compile(r"_ZN?K?St|_ZN?K?9__gnu_cxx")
 COPIES = [f"{name} __tsan_{name}" for name in ("memcpy", "memmove", "memset", "memcmp")]
 
 
+# Calls from the wrong side, which nothing counts or bounds, end what runs: a kernel has no use for operator new,
+# exceptions or the standard library's own objects, nor the host for atomics. `current_thread` is null on the host.
+# Elsewhere than on x86-64 such calls are not stopped.
+ONE_SIDE = """.globl {new}
+{new}: movq _ZN8cookbook4simt14current_threadE@gottpoff(%rip), %r11
+ cmpq $0, %fs:(%r11)
+ {jump} 1f
+ jmp {old}@PLT
+1: leaq 2f(%rip), %rdi
+ jmp cookbook_grading_called_by_{side}@PLT
+2: .asciz "{said}"
+"""
+BOTH_SIDES = re.compile(r"(?:(?:[^()]*[ ])?cookbook::(?:detail::launch_kernel|LaunchError::|spin_pause|to_tf32|make_tensor_map|"
+                        r"device_info|simt::units::)|threadIdx|blockIdx|blockDim|gridDim).*")
+VARIABLES = {"stdin", "stdout", "stderr", "environ", "__libc_single_threaded", "signgam"}
+
+
+def of_one_side(path):
+    """[(symbol, its name here, demangled, side that it is not for)] of the functions that the object imports, and only the
+    host or only kernels call."""
+    if struct.unpack_from("<H", path.read_bytes(), 18)[0] != 62:
+        return []
+    found = []
+    for symbol, name in undefined(path).items():
+        if MATHEMATICS.fullmatch(name) or COMPILER.fullmatch(name) or BOTH_SIDES.fullmatch(name) or symbol in VARIABLES or \
+                symbol.startswith("_ZT") or "(" not in name and symbol.startswith("_Z"):
+            continue
+        found.append((symbol, f"cookbook_of_one_side_{len(found)}", name, "host" if DEVICE.fullmatch(name) else "kernel"))
+    return found
+
+
 def confine(path, target, gpu=False):
     """The object file with every definition local but the entry, and nothing that runs by itself: its
     functions cannot take the place of the grader's. `gpu`: except nvcc's registration of the kernels."""
@@ -381,12 +443,23 @@ def confine(path, target, gpu=False):
     # is the submission's. And it counts what is copied.
     renamed = [f"{symbol.name} cookbook_submitted{symbol.name}" for symbol in symbols_of(joined)
                if symbol.section and symbol.kind == "FUNC" and OF_LIBRARY.match(symbol.name)]
-    if "__tsan_init" in undefined(joined):
-        renamed += COPIES
+    traced = "__tsan_init" in undefined(joined)
+    renamed += COPIES if traced else []
+    one_side = of_one_side(joined) if traced else []
+    renamed += [f"{symbol} {new}" for symbol, new, _, _ in one_side]
     names.write_text("".join(f"{row}\n" for row in dict.fromkeys(renamed)))
     sections = [".ctors*", ".fini_array*", ".preinit_array*", ".dtors*"]
     if not gpu:
         sections += [".init_array*", ".rela.init_array*"]
     output_of(["objcopy", f"--redefine-syms={names}", f"--keep-global-symbol={ENTRY}", *(f"--remove-section={name}" for name in sections),
                str(joined), str(target)])
+    if one_side:
+        source, made = target.with_suffix(".s"), target.with_suffix(".one_side.o")
+        source.write_text("".join(ONE_SIDE.format(
+            new=new, old=old.replace("__cxa_allocate_", "cookbook_grading_allocate_"), side=side, jump="jne" if side == "kernel" else "je",
+            said=re.sub(r"[^ -~]|[\\\"]", "?", readable(name))) for old, new, name, side in one_side) +
+            '.section .note.GNU-stack,"",@progbits\n')
+        output_of(["as", str(source), "-o", str(made)])
+        target.rename(joined)
+        output_of(["ld", "-r", str(joined), str(made), "-o", str(target)])
     joined.unlink()

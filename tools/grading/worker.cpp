@@ -7,14 +7,25 @@
 // to its process ends with the task.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdlib>
 #include <iterator>
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "common/backend/backend.hpp"
 #include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/host_access.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
@@ -48,23 +59,87 @@ json trace_json(const simt::Trace& trace) {
   return {{"sites", trace.sites}, {"findings", findings}};
 }
 
+// Host code of a submission writes its own stack and what it has allocated. Anything else, such as
+// the counts of the tracer, ends the process. What this program has allocated it does not read,
+// either: the inputs are there.
+struct Allowed {
+  bool runs = false;            // host code of the submission does
+  std::uintptr_t stack = 0;     // where its stack begins, growing down
+  char *begin, *next, *end;     // what it allocates
+  std::uintptr_t heap = 0;      // of this program: from here to the break
+  std::uintptr_t exception[2];  // the memory of the last one that it has thrown
+};
+Allowed allowed;
+
+void check_host_access(std::uintptr_t address, std::size_t bytes, bool writes, void*) {
+  if (!allowed.runs) return;
+  constexpr std::size_t kStackBytes = 8 << 20;
+  const std::uintptr_t end = address + bytes;
+  const auto in = [&](const void* first, const void* last) {
+    return address >= reinterpret_cast<std::uintptr_t>(first) &&
+           end <= reinterpret_cast<std::uintptr_t>(last);
+  };
+  const bool above = end > allowed.stack && address < allowed.stack + kStackBytes;
+  const bool on_stack = in(__builtin_frame_address(0), reinterpret_cast<void*>(allowed.stack));
+  if (on_stack || in(allowed.begin, allowed.next)) return;
+  if (address >= allowed.exception[0] && end <= allowed.exception[1]) return;
+  const bool of_program = above || (end > allowed.heap && in(nullptr, sbrk(0)));
+  if (!writes && !of_program) return;
+  allowed.runs = false;
+  simt::end_process(writes ? "a store to memory that is not its own"
+                           : "a load from memory that is not its own");
+}
+
+void allow_own_memory() {
+  constexpr std::size_t kBytes = std::size_t{512} << 20;
+  void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  allowed.begin = allowed.next = static_cast<char*>(memory);
+  allowed.end = allowed.begin + kBytes;
+  simt::observe_host_access = &check_host_access;
+}
+
+// Calls code of the submission.
+template <class F>
+__attribute__((noinline)) auto submitted_code(F&& call) {
+  struct Running {
+    Running() { allowed.runs = true; }
+    ~Running() { allowed.runs = false; }
+  };
+  allowed.stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  std::optional<std::invoke_result_t<F>> result;
+  {
+    const Running running;
+    result.emplace(call());
+  }
+  return std::move(*result);
+}
+
 // In the child: the submission's own code runs from here on.
 json run_task(const json& task) {
-  const Entry submitted = entry();
-  const Variant variant{task.at("pitch"), task.at("shift")};
-  const auto problem = submitted.make_problem(task.at("size").get<Size>(), variant);
+  allow_own_memory();
+  // What its code reads is allocated as its own.
+  const auto submitted = submitted_code([] { return std::make_unique<Entry>(entry()); });
+  const auto problem = submitted_code([&] {
+    const Variant variant{task.at("pitch"), task.at("shift")};
+    return submitted->make_problem(task.at("size").get<Size>(), variant);
+  });
   set_schedule({task.at("copies"), task.at("blocks")}, task.at("order_seed"));
   json result{{"runs", json::array()}};
   const auto end = [&result](Fault fault, const std::string& reason) {
     result["check"] = CheckResult(fault, reason);
     return result;
   };
-  if (const Support support = submitted.level.supports(*problem, device_info()); !support) {
-    return end(Fault::unsupported, "unsupported: " + support.reason);
-  }
-  Buffers own(*problem, variant);
+  const Support support = submitted_code([&] {
+    const DeviceInfo device = device_info();
+    return submitted->level.supports(*problem, device);
+  });
+  if (!support) return end(Fault::unsupported, "unsupported: " + support.reason);
+  Buffers own(*problem, {task.at("pitch"), task.at("shift")});
   set_observer({.launch = [](const void*, const LaunchConfig* launched) {
     simt::open_device_memory(launched != nullptr);
+    allowed.runs = launched == nullptr;
   }});
   simt::open_device_memory(false);
   CheckResult check;
@@ -73,7 +148,10 @@ json run_task(const json& task) {
     std::function<void(Stream)> run;
     try {
       // Nothing has been drawn yet: a plan cannot hold results.
-      run = submitted.level.prepare(*problem, own.pointers());
+      run = submitted_code([&] {
+        const DevicePointers pointers = own.pointers();
+        return submitted->level.prepare(*problem, pointers);
+      });
     } catch (const std::invalid_argument& rule) {
       return end(Fault::unsupported, std::string("unsupported: ") + rule.what());
     }
@@ -89,7 +167,10 @@ json run_task(const json& task) {
         return bytes.data();
       });
       simt::open_device_memory(false);
-      run(Stream{});
+      submitted_code([&] {
+        run(Stream{});
+        return true;
+      });
       synchronize();
       simt::open_device_memory(true);
       result["runs"].push_back(contents(own));
@@ -157,8 +238,56 @@ void forbid_calls_from_own_text() {
 }  // namespace
 }  // namespace cookbook::grading
 
+// Where calls from the wrong side end (ONE_SIDE in objects.py).
+extern "C" [[noreturn]] void cookbook_grading_called_by_kernel(const char* name) {
+  cookbook::simt::fail_at(__builtin_return_address(0),
+                          "a kernel calls {}, which only host code may", name);
+}
+extern "C" [[noreturn]] void cookbook_grading_called_by_host(const char* name) {
+  cookbook::simt::end_process(fmt::format("a call of {}, which only kernels may,", name));
+}
+
+// The memory of an exception that the submission throws, for __cxa_throw.
+extern "C" void* __cxa_allocate_exception(std::size_t bytes) noexcept;
+extern "C" void* cookbook_grading_allocate_exception(std::size_t bytes) {
+  void* memory = __cxa_allocate_exception(bytes);
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+  cookbook::grading::allowed.exception[0] = begin;
+  cookbook::grading::allowed.exception[1] = begin + bytes;
+  return memory;
+}
+
+// What host code of a submission allocates is never used again, and lies together.
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  auto& allowed = cookbook::grading::allowed;
+  void* next = allowed.next;
+  std::size_t left = static_cast<std::size_t>(allowed.end - allowed.next);
+  if (allowed.runs && std::align(static_cast<std::size_t>(alignment), bytes, next, left)) {
+    allowed.next = static_cast<char*>(next) + bytes;
+    return next;
+  }
+  const std::size_t wanted = std::max<std::size_t>(bytes, 1);
+  const auto at_least = static_cast<std::size_t>(alignment);
+  void* memory = at_least <= 16 ? std::malloc(wanted) : std::aligned_alloc(at_least, wanted);
+  if (memory != nullptr) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t bytes) { return operator new (bytes, std::align_val_t{16}); }
+void operator delete(void* memory) noexcept {
+  const auto& allowed = cookbook::grading::allowed;
+  if (memory < allowed.begin || memory >= allowed.end) std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { operator delete(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  operator delete(memory);
+}
+
 int main() {
   using namespace cookbook::grading;
+  mallopt(M_MMAP_MAX, 0);  // all below the break
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  allowed.heap = reinterpret_cast<std::uintptr_t>(sbrk(0));
   forbid_calls_from_own_text();
   return serve(std::uint64_t{1} << 32, answer_to);
 }

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <string_view>
 
 #include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
@@ -217,7 +218,9 @@ std::string describe(const CrashRecord& crash) {
   if (crash.end == End::hung) {
     return std::string(crash.text, strnlen(crash.text, sizeof(crash.text)));
   }
-  std::string text = crash.end == End::exited ? "exit() was called" : describe_signal(crash);
+  std::string text = crash.end == End::exited ? "exit() was called"
+                     : crash.text[0] != 0     ? crash.text
+                                              : describe_signal(crash);
   text += crash.in_kernel ? " in a kernel" : " in host code";
   if (crash.has_thread) {
     text += fmt::format(", block {}, thread {}", triple(crash.block), triple(crash.thread));
@@ -237,13 +240,23 @@ std::string describe(const CrashRecord& crash) {
   return text;
 }
 
-void end_hung_process(const std::string& text) {
-  CrashRecord& crash = *record;
+namespace {
+void set_text(CrashRecord& crash, std::string_view text) {
   const size_t length = std::min(text.size(), sizeof(crash.text) - 1);
   std::memcpy(crash.text, text.data(), length);
   crash.text[length] = 0;
-  crash.end = End::hung;
+}
+}  // namespace
+
+void end_hung_process(const std::string& text) {
+  set_text(*record, text);
+  record->end = End::hung;
   report_and_exit();
+}
+
+void end_process(std::string_view text) {
+  set_text(*record, text);
+  std::abort();
 }
 
 void install_crash_handler() {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "common/backend/simt/language/vector_types.hpp"
 
@@ -32,7 +33,7 @@ struct CrashRecord {
   int frame_count = 0;
   bool has_thread = false;
   uint3 block{}, thread{};
-  char text[8192]{};  // of a hang: where every thread is
+  char text[8192]{};  // of a hang: where every thread is; of a crash that someone has found: what
 };
 
 /// From now on the crashes of this process go to `record`, and no longer to standard error;
@@ -67,6 +68,9 @@ CrashRecord& crash_record();
 
 // Reports `text`, what all threads do in a launch that makes no progress, and ends the process.
 [[noreturn]] void end_hung_process(const std::string& text);
+
+// Aborts; the report says `text` instead.
+[[noreturn]] void end_process(std::string_view text);
 
 // The return addresses of this thread's stack, innermost first; in a signal handler those from the
 // interrupted instruction on. Returns their number.

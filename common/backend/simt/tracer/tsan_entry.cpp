@@ -27,19 +27,21 @@ inline void access(const tracing::Access& access) {
   worker_tracer->lane_access(current_thread->actor, access);
 }
 
-inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc) {
-  if (!is_traced(pc)) {
-    if (observe_host_access != nullptr && current_thread == nullptr) {
-      observe_host_access(address_of(address), bytes, op == Op::store, pc);
-    }
-    return;
+/// Where nothing is traced: what host code accesses may be observed.
+inline void untraced(const volatile void* address, size_t bytes, Op op, void* pc) {
+  if (observe_host_access != nullptr && current_thread == nullptr && bytes > 0) {
+    observe_host_access(address_of(address), bytes, op != Op::load, pc);
   }
+}
+
+inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc) {
+  if (!is_traced(pc)) return untraced(address, bytes, op, pc);
   access(natural_access(address, bytes, op, pc));
 }
 
 /// A volatile access of a naturally aligned type: a flag, if it is in global memory.
 inline void flag(const volatile void* address, unsigned bytes, Op op, void* pc) {
-  if (!is_traced(pc)) return;
+  if (!is_traced(pc)) return untraced(address, bytes, op, pc);
   tracing::Access one = natural_access(address, bytes, op, pc);
   one.use = FlagUse::volatile_access;
   access(one);
@@ -82,7 +84,10 @@ T update(volatile T* p, F&& f) {
 template <class T, class F, class C>
 auto atomic(const volatile T* address, int order, void* pc, F&& perform, C&& changes,
             FlagUse use = FlagUse::atomic, bool overwrites = false) {
-  if (!is_traced(pc)) return perform();
+  if (!is_traced(pc)) {
+    untraced(address, sizeof(T), use == FlagUse::atomic_load ? Op::load : Op::atomic, pc);
+    return perform();
+  }
   tracing::Access one = natural_access(address, sizeof(T), Op::atomic, pc);
   one.use = use;
   one.fenced = order == __ATOMIC_RELEASE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
@@ -107,7 +112,8 @@ T exchange(volatile T* p, T value, int order, void* pc) {
 /// An access of a type less aligned than its size. One of at most 16 bytes counts as a whole, a
 /// larger one as the widest parts that fit.
 void range(const void* address, size_t bytes, Op op, void* pc) {
-  if (!is_traced(pc) || bytes == 0) return;
+  if (!is_traced(pc)) return untraced(address, bytes, op, pc);
+  if (bytes == 0) return;
   uint32_t part = bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
   if (bytes == 2) part = 2;
   if (bytes == 12) part = 4;
