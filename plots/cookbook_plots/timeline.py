@@ -2,9 +2,11 @@
 """Draws one block of traces that `./run N --timeline FILE` wrote (docs/profiling.md).
 
     plots/run.sh --timeline before.json after.json --out FOLDER/NAME
+    plots/run.sh --timeline before.json after.json --data plots/results/h200/pictures/NAME.json
 
 One panel per trace, one row per track: NAME-light.svg and NAME-dark.svg. Of four warps that do the same, the first is
-drawn. A trace of the SIMT backend shows an order, and the figure says so.
+drawn. A trace of the SIMT backend shows an order, and the figure says so. With --data, what the picture on a chapter's
+page needs of a GPU's traces is kept (docs/pictures.md).
 """
 import argparse
 import json
@@ -120,18 +122,40 @@ def times_of(traces):
                                                   if slower else "")
 
 
+def picture_data(traces):
+    """Consumers and copies of block 0 of a GPU's traces, as pictures/timeline.py reads them: a line per track."""
+    if any(about["clock"] == "order" for _, about in traces):
+        raise TraceError("a trace of the SIMT backend has no times: only a GPU's traces are kept as data of a picture")
+    levels = []
+    for tracks, about in traces:
+        kept = {label: [[category, round(begin, 3), round(end, 3)] for _, category, begin, end in spans]
+                for label, spans in rows(tracks) if label.startswith("copies") or re.fullmatch(r"consumer \d+(: multi.*)?", label)}
+        lines = ",\n".join(f"  {json.dumps(label)}: {json.dumps(spans)}" for label, spans in kept.items())
+        levels.append(f'{{"level": {json.dumps(about["level"])}, "size": {json.dumps(list(map(int, about["size"].split("x"))))}, '
+                      f'"overhead": {round(about.get("overhead", 1), 1)}, "tracks": {{\n{lines}}}}}')
+    device = json.dumps(traces[0][1]["device"])
+    return f'{{"schema": 1, "kind": "timeline", "device": {device}, "levels": [\n' + ",\n".join(levels) + "]}\n"
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="plots --timeline", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", nargs="+", type=Path)
-    parser.add_argument("--out", required=True, type=Path, help="the figures' path without -light.svg and -dark.svg")
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--out", type=Path, help="the figures' path without -light.svg and -dark.svg")
+    what.add_argument("--data", type=Path, help="the file of a picture's data")
     options = parser.parse_args(arguments)
     try:
         traces = [read(file) for file in options.traces]
+        data = picture_data(traces) if options.data else None
     except TraceError as error:
         print(error, file=sys.stderr)
         return 2
-    options.out.parent.mkdir(parents=True, exist_ok=True)
+    (options.data or options.out).parent.mkdir(parents=True, exist_ok=True)
+    if data:
+        options.data.write_text(data)
+        print(options.data)
+        return 0
     for name in style.THEMES:
         with style.Theme(name) as theme:
             file = options.out.with_name(f"{options.out.name}-{name}.svg")

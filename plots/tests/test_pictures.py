@@ -171,7 +171,7 @@ class Sidebars(Folder):
     """What the book's own data make, and what one wrong number in them makes."""
 
     def changed(self, name, change):
-        content = json.loads((ROOT / book.RECORDED / f"{name}.json").read_text())
+        content = json.loads(book.recorded(ROOT, name).read_text())
         change(content)
         return said(draw.main, [str(self.file(f"{name}.json", content))])
 
@@ -181,7 +181,8 @@ class Sidebars(Folder):
         self.assertRegex(err, pattern)
 
     def test_they_are_drawn(self):
-        for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax"):
+        for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax", "gemm-timeline",
+                     "attention-timeline"):
             self.assertEqual(self.changed(name, lambda content: None)[0], 0)
             ElementTree.parse(self.folder / f"{name}.svg")
 
@@ -209,6 +210,19 @@ class Sidebars(Folder):
         for key in ("rows", "cols"):
             self.refused("raster-waves", lambda data: data["orders"][1]["waves"][2].update({key: 5}), "grouped 16, wave 3: .* counted")
         self.refused("raster-waves", lambda data: data["orders"][0]["waves"][0]["tiles"].append(0), "compute a tile twice")
+
+    def test_a_multiplication_that_is_lost_or_late_is_refused(self):
+        def tracks(data, level):
+            return data["levels"][level]["tracks"]
+        for level in range(2):
+            self.refused("gemm-timeline", lambda data: tracks(data, level)["consumer 1: multiplies in flight"].pop(3),
+                         r"the tiles of its consumers have .*\b15\b.*; all tiles have as many")
+            self.refused("gemm-timeline", lambda data: tracks(data, level)["copies by TMA"].pop(3), "79 k-blocks|47 k-blocks")
+        def late(data):
+            tracks(data, 0)["consumer 0: multiplies in flight"][15][1:] = [37, 38]  # after the tile's store
+        self.refused("gemm-timeline", late, r"\[15, 17, 16\]")
+        self.refused("attention-timeline", lambda data: tracks(data, 2)["consumer 0: multiplies in flight"].pop(), "11.5")
+        self.refused("gemm-timeline", lambda data: tracks(data, 0)["consumer 0"][0].reverse(), "not the data of a picture")
 
     def test_a_wrong_pair_is_refused(self):
         for key, value in (("max", 7), ("sum", 1.2)):

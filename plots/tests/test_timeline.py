@@ -62,6 +62,18 @@ class TimelineTest(Folder):
                 self.assertEqual("no times" in text, expected)
                 self.assertIn("consumer 1", text)
 
+    def test_only_times_become_the_data_of_a_picture(self):
+        data = self.folder / "data.json"
+        status, _, err = self.run_main(self.write(trace()), "--data", data)
+        self.assertEqual((status, data.exists()), (2, False))
+        self.assertIn("no times", err)
+        self.assertEqual(self.run_main(self.write(trace("time")), "--data", data)[0], 0)
+        level = json.loads(data.read_text())["levels"][0]
+        self.assertEqual(level["size"], [256, 256, 320])
+        self.assertEqual(level["tracks"], {"copies by TMA": [["copy", 1, 6]], "consumer 0": [["wait", 2, 6]],
+                                           "consumer 0: multiplies in flight": [["multiply", 7, 12], ["multiply", 9, 14]],
+                                           "consumer 1": [["store", 15, 16]]})
+
     def test_spans_must_nest(self):
         for lost, message in ((-1, "a begin without an end"), (-2, "an end without a begin")):
             data = trace()
