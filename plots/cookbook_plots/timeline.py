@@ -2,15 +2,11 @@
 """Draws one block of traces that `./run N --timeline FILE` wrote (docs/profiling.md).
 
     plots/run.sh --timeline before.json after.json --out FOLDER/NAME
-    plots/run.sh --timeline before.json after.json --data plots/results/h200/pictures/NAME.json
 
 One panel per trace, one row per track: NAME-light.svg and NAME-dark.svg. Of four warps that do the same, the first is
-drawn. A trace of the SIMT backend shows an order, and the figure says so. With --data, what the picture on a chapter's
-page needs of a GPU's traces is kept (docs/pictures.md).
+drawn. A trace of the SIMT backend shows an order, and the figure says so.
 """
 import argparse
-import json
-import re
 import sys
 from pathlib import Path
 
@@ -19,56 +15,10 @@ from matplotlib.path import Path as Path2D
 
 from . import style
 from .style import plt
+from .traces import TraceError, read, rows
 
 CATEGORIES = {"wait": None, "copy": "#0072B2", "multiply": "#D55E00", "softmax": "#009E73", "store": "#CC79A7"}
 ORDER = "order of events in one schedule of the SIMT backend: no times"
-
-
-class TraceError(ValueError):
-    """A file that is not a trace of a level."""
-
-
-def read(file):
-    """The tracks of one trace, (block, name) -> [(name, category, begin, end)], and its metadata."""
-    try:
-        trace = json.loads(Path(file).read_text())
-        about, events = trace["otherData"], trace["traceEvents"]
-        about["level"], about["program"], about["clock"]
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
-        raise TraceError(f"{file}: not a trace of ./run N --timeline: {error}") from error
-    names, tracks, open_spans = {}, {}, {}
-    for event in events:
-        thread = event["pid"], event["tid"]
-        if event["ph"] == "M":
-            if event["name"] == "thread_name":
-                names[thread] = event["args"]["name"]
-                tracks[thread] = []
-        elif event["ph"] == "B":
-            open_spans.setdefault(thread, []).append(event)
-        else:
-            if not open_spans.get(thread):
-                raise TraceError(f"{file}: an end without a begin on '{names.get(thread)}'")
-            begin = open_spans[thread].pop()
-            tracks[thread].append((begin["name"], begin["cat"], begin["ts"], event["ts"]))
-    for thread, left in open_spans.items():
-        if left:
-            raise TraceError(f"{file}: a begin without an end on '{names.get(thread)}'")
-    return {(thread[0], names[thread]): spans for thread, spans in tracks.items()}, about
-
-
-def rows(tracks, block=0):
-    """(label, spans) of the tracks of one block: of warps with the same role the first, and overlapping spans together."""
-    drawn, chosen = {}, {}
-    for (of, name), spans in tracks.items():
-        if of != block:
-            continue
-        name = re.sub(r", \d+$", "", name)  # the second track of spans that overlap
-        found = re.match(r"(?:(.*) \()?warp (\d+)\)?", name)
-        if found and chosen.setdefault(found[1], found[2]) != found[2]:
-            continue
-        label = re.sub(r" \(warp \d+\)", "", name)
-        drawn.setdefault(label, []).extend(spans)
-    return [(label, sorted(spans, key=lambda span: (span[2], -span[3]))) for label, spans in drawn.items()]
 
 
 def figure(traces, theme):
@@ -91,7 +41,7 @@ def figure(traces, theme):
                 layers[free:free + 1] = [span[3]]
                 placed.append((free, span))
             height = 0.72 / max(len(layers), 1)
-            for layer, (_, category, begin, end) in placed:
+            for layer, (_, category, begin, end, _) in placed:
                 low = row - 0.36 + layer * height
                 boxes.setdefault(CATEGORIES.get(category), []).append((begin, low, end, low + height))
         for colour, of_colour in sorted(boxes.items(), key=lambda item: item[0] is None):  # waits within a store lie above it
@@ -122,40 +72,18 @@ def times_of(traces):
                                                   if slower else "")
 
 
-def picture_data(traces):
-    """Consumers and copies of block 0 of a GPU's traces, as pictures/timeline.py reads them: a line per track."""
-    if any(about["clock"] == "order" for _, about in traces):
-        raise TraceError("a trace of the SIMT backend has no times: only a GPU's traces are kept as data of a picture")
-    levels = []
-    for tracks, about in traces:
-        kept = {label: [[category, round(begin, 3), round(end, 3)] for _, category, begin, end in spans]
-                for label, spans in rows(tracks) if label.startswith("copies") or re.fullmatch(r"consumer \d+(: multi.*)?", label)}
-        lines = ",\n".join(f"  {json.dumps(label)}: {json.dumps(spans)}" for label, spans in kept.items())
-        levels.append(f'{{"level": {json.dumps(about["level"])}, "size": {json.dumps(list(map(int, about["size"].split("x"))))}, '
-                      f'"overhead": {round(about.get("overhead", 1), 1)}, "tracks": {{\n{lines}}}}}')
-    device = json.dumps(traces[0][1]["device"])
-    return f'{{"schema": 1, "kind": "timeline", "device": {device}, "levels": [\n' + ",\n".join(levels) + "]}\n"
-
-
 def main(arguments=None):
     parser = argparse.ArgumentParser(prog="plots --timeline", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("traces", nargs="+", type=Path)
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--out", type=Path, help="the figures' path without -light.svg and -dark.svg")
-    what.add_argument("--data", type=Path, help="the file of a picture's data")
+    parser.add_argument("--out", required=True, type=Path, help="the figures' path without -light.svg and -dark.svg")
     options = parser.parse_args(arguments)
     try:
         traces = [read(file) for file in options.traces]
-        data = picture_data(traces) if options.data else None
     except TraceError as error:
         print(error, file=sys.stderr)
         return 2
-    (options.data or options.out).parent.mkdir(parents=True, exist_ok=True)
-    if data:
-        options.data.write_text(data)
-        print(options.data)
-        return 0
+    options.out.parent.mkdir(parents=True, exist_ok=True)
     for name in style.THEMES:
         with style.Theme(name) as theme:
             file = options.out.with_name(f"{options.out.name}-{name}.svg")

@@ -182,7 +182,7 @@ class Sidebars(Folder):
 
     def test_they_are_drawn(self):
         for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax", "gemm-timeline",
-                     "attention-timeline"):
+                     "attention-timeline", "gemm-order", "gemm-stages"):
             self.assertEqual(self.changed(name, lambda content: None)[0], 0)
             ElementTree.parse(self.folder / f"{name}.svg")
 
@@ -223,6 +223,51 @@ class Sidebars(Folder):
         self.refused("gemm-timeline", late, r"\[15, 17, 16\]")
         self.refused("attention-timeline", lambda data: tracks(data, 2)["consumer 0: multiplies in flight"].pop(), "11.5")
         self.refused("gemm-timeline", lambda data: tracks(data, 0)["consumer 0"][0].reverse(), "not the data of a picture")
+
+    def test_a_barrier_that_nobody_completes_is_refused(self):
+        def tracks(data, level=1):
+            return data["levels"][level]["tracks"]
+        def without(name, track):
+            def change(data):
+                spans = tracks(data)[track]
+                spans.remove(next(span for span in spans if span[0] == name))
+            return change
+        self.refused("gemm-order", without("wait wgmma", "warp 2"), r"warp 0 goes on before phase 0 of empty\[0\] has ended")
+        self.refused("gemm-order", lambda data: tracks(data)["warp 3"].insert(4, ["wait wgmma", 36, 36]),
+                     r"at the end a phase of empty\[0\] is incomplete")
+
+        def early(data):
+            tracks(data)["warp 1"][0][2] = 18
+        self.refused("gemm-order", early, r"warp 1 goes on before phase 0 of full\[0\] has ended")
+
+    def test_a_stage_that_is_overwritten_or_read_early_is_refused(self):
+        def moved(level, which, place, to):
+            def change(data):
+                tracks = data["levels"][level]["tracks"]
+                sorted(tracks["copies by TMA"], key=lambda span: span[1])[which][place] = to
+            return change
+        self.refused("gemm-order", moved(1, 3, 1, 30), "k-block 3 is loaded while k-block 0, of the same stage, is read")
+        self.refused("gemm-order", moved(1, 1, 2, 48), "k-block 1 is read before it has arrived")
+        self.refused("gemm-order", moved(0, 1, 1, 16), "k-block 1 is loaded while k-block 0, of the same stage, is read")
+
+        def apart(data):  # three stages, and every load waits for the read before it
+            for spans in data["levels"][1]["tracks"].values():
+                spans[:] = []
+            for block in range(6):
+                tracks = data["levels"][1]["tracks"]
+                tracks["copies by TMA"].append([f"copy [{block % 3}]", 4 * block, 4 * block + 1, 1])
+                tracks["warp 0: multiplies in flight"].append([f"multiply [{block % 3}]", 4 * block + 2, 4 * block + 3])
+        self.refused("gemm-order", apart, "3 stages, and loads do not overlap")
+
+    def test_speeds_that_the_drawing_does_not_explain_are_refused(self):
+        for stages, speed in ((2, 348.6), (3, 900.0)):
+            self.refused("gemm-stages", lambda data: data["tflops"].update({str(stages): speed}), f"{stages} stages: drawn as 69")
+
+    def test_speeds_of_stages_are_those_of_the_sidebar(self):
+        printed = (ROOT / "plots/results/h200/sidebars/chapter-6-depth.txt").read_text()
+        found = dict(re.findall(r"waits for each batch, (\d) stages +([\d.]+)", printed))
+        self.assertEqual(json.loads(book.recorded(ROOT, "gemm-stages").read_text())["tflops"],
+                         {stages: float(speed) for stages, speed in found.items()})
 
     def test_a_wrong_pair_is_refused(self):
         for key, value in (("max", 7), ("sum", 1.2)):
