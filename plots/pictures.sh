@@ -27,6 +27,7 @@ record 3 odd_shapes in_flight
 record 7 smem_swizzle no_swizzle swizzle_128
 "$build/chapter-5-fragments" --json "$folder/mma-zoom.json"
 "$build/chapter-5-sums" --json "$folder/tensor-core-sums.json"
+"$build/chapter-6-descriptors" --json "$folder/wgmma-descriptor.json"
 "$build/chapter-7-spans" --json "$folder/swizzle-spans.json"
 "$build/chapter-7-waves" --json "$folder/raster-waves.json"
 "$build/chapter-9-steps" --json "$folder/online-softmax.json"

@@ -182,7 +182,7 @@ class Sidebars(Folder):
 
     def test_they_are_drawn(self):
         for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax", "gemm-timeline",
-                     "attention-timeline", "gemm-order", "gemm-stages"):
+                     "attention-timeline", "gemm-order", "gemm-stages", "wgmma-descriptor"):
             self.assertEqual(self.changed(name, lambda content: None)[0], 0)
             ElementTree.parse(self.folder / f"{name}.svg")
 
@@ -198,6 +198,17 @@ class Sidebars(Folder):
             places = data["spans"][3]["places"]
             places[9], places[10] = places[10], places[9]
         self.refused("swizzle-spans", swap, "span of 128 bytes: chunk 9 belongs at place 8; the program has it at 11")
+
+    def test_a_descriptor_that_leads_elsewhere_is_refused(self):
+        for tile, key, wrong, text in ((0, "low", 64 + (8 << 16), "no swizzle: the descriptor leads to byte 128 for row 0, chunk 1"),
+                                       (0, "high", 16, "no swizzle: .* row 8, chunk 0"), (1, "high", 64, "swizzle 128: .* row"),
+                                       (1, "low_of_next_step", 65, "swizzle 128: .* row 0, chunk 2")):
+            self.refused("wgmma-descriptor", lambda data: data["tiles"][tile].update({key: wrong}), text)
+
+        def swap(data):
+            places = data["tiles"][1]["places"]
+            places[9], places[10] = places[10], places[9]
+        self.refused("wgmma-descriptor", swap, "swizzle 128: .* row 1, chunk 1; TMA has put it at 176")
 
     def test_an_element_in_another_lane_is_refused(self):
         def swap(data):
