@@ -31,6 +31,7 @@ record 7 smem_swizzle no_swizzle swizzle_128
 "$build/chapter-7-spans" --json "$folder/swizzle-spans.json"
 "$build/chapter-7-waves" --json "$folder/raster-waves.json"
 "$build/chapter-9-steps" --json "$folder/online-softmax.json"
+"$build/chapter-10-schedule" --json "$folder/attention-schedule.json"
 for level in swizzle_128 pipeline; do
   "$build/chapter-6" --level $level --size 128x128x384 --timeline "$scratch/order-$level.json" >"$scratch/log"
 done

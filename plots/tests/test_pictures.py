@@ -185,6 +185,9 @@ class Sidebars(Folder):
                      "attention-timeline", "gemm-order", "gemm-stages", "wgmma-descriptor"):
             self.assertEqual(self.changed(name, lambda content: None)[0], 0)
             ElementTree.parse(self.folder / f"{name}.svg")
+        self.assertEqual(self.changed("attention-schedule", lambda content: None)[0], 0)
+        for name in ("queue", "last-wave"):
+            ElementTree.parse(self.folder / f"attention-schedule-{name}.svg")
 
     def test_a_wrong_sum_is_refused(self):
         for number in range(5):
@@ -279,6 +282,18 @@ class Sidebars(Folder):
         found = dict(re.findall(r"waits for each batch, (\d) stages +([\d.]+)", printed))
         self.assertEqual(json.loads(book.recorded(ROOT, "gemm-stages").read_text())["tflops"],
                          {stages: float(speed) for stages, speed in found.items()})
+
+    def test_a_wrong_schedule_is_refused(self):
+        for key, wrong, text in (("key_tiles", 7, "query tile 7 of head 2 visits 7 key tiles; its last query sees keys of 8"),
+                                 ("head", 1, "does not have each of 8 query tiles of 4 heads once")):
+            self.refused("attention-schedule", lambda data: data["queue"][2].update({key: wrong}), text)
+        self.refused("attention-schedule", lambda data: data["queue"].reverse(), "the longest tiles first")
+
+        def change(place, value):
+            return lambda data: data["blocks"][1]["chunks"].__setitem__(place, value)
+        self.refused("attention-schedule", change(0, 131), "tile 131 is divided, and it is a whole one")
+        self.refused("attention-schedule", change(1, 5), "the chunks of tile 132 have 24 of its 24 key tiles, or one twice")
+        self.refused("attention-schedule", change(2, 5), "the chunks of tile 132 have 23 of its 24 key tiles, or one twice")
 
     def test_a_wrong_pair_is_refused(self):
         for key, value in (("max", 7), ("sum", 1.2)):

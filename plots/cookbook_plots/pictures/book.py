@@ -10,7 +10,7 @@ from collections import defaultdict
 
 from .. import book
 from ..results import ResultError, of_the_right_form
-from . import banks, descriptor, pipeline, sectors, softmax, sums, swizzle, timeline, waves, zoom
+from . import attention, banks, descriptor, pipeline, sectors, softmax, sums, swizzle, timeline, waves, zoom
 from .requests import LANES, MEMORIES, Request
 
 RECORDED, DRAWN = "plots/results/simt/pictures", "plots/figures/pictures"
@@ -79,9 +79,9 @@ def line_now(root, request):
     return min(numbers, key=lambda number: abs(number - request.line))
 
 
-KINDS = {"requests": requests_of, "descriptor": descriptor.draw, "online_softmax": softmax.draw, "order": pipeline.draw_order,
-         "stages": pipeline.draw_stages, "sums": sums.draw, "swizzle": swizzle.draw, "timeline": timeline.draw,
-         "waves": waves.draw, "zoom": zoom.draw}
+KINDS = {"requests": requests_of, "attention_schedule": attention.draw, "descriptor": descriptor.draw,
+         "online_softmax": softmax.draw, "order": pipeline.draw_order, "stages": pipeline.draw_stages, "sums": sums.draw,
+         "swizzle": swizzle.draw, "timeline": timeline.draw, "waves": waves.draw, "zoom": zoom.draw}
 
 
 def pictures(file, words=(), root=book.ROOT):

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 
 from ..results import ResultError
-from .lines import HEIGHT, label
+from .lines import HEIGHT, label, runs
 from .svg import COLOURS, INNER, MARGIN, Picture, plural
 
 LOAD, MULTIPLY, WAITS = COLOURS[4], COLOURS[5], COLOURS[3]
@@ -72,17 +72,6 @@ def strip(picture, name, boxes, width, fills=None):
         picture.rect(x, picture.y, columns * width, HEIGHT, "cell")
         label(picture, x, picture.y, columns * width, text, fill, "text")
     picture.y += HEIGHT + 2
-
-
-def runs(texts):
-    """[(text, first, how many)] of equal neighbours."""
-    found = []
-    for place, text in enumerate(texts):
-        if found and found[-1][0] == text:
-            found[-1][2] += 1
-        else:
-            found.append([text, place, 1])
-    return [tuple(run) for run in found]
 
 
 def uses(moments, stages):
