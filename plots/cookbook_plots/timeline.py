@@ -56,9 +56,11 @@ def figure(traces, theme):
         axis.set_title(f"{about['level']}, block 0, {about['size']}", fontsize=10)
         axis.tick_params(axis="x", labelsize=7.5)
         axis.set_xlabel("events, in order" if about["clock"] == "order" else "us", fontsize=8, labelpad=1)
+    found = {span[1] for of, _ in panels for _, spans in of for span in spans}
+    shown = {category: colour for category, colour in CATEGORIES.items() if category in found}
     patches = [plt.Rectangle((0, 0), 1, 1, facecolor=colour or theme.background,
-                             edgecolor=theme.background if colour else theme.muted) for colour in CATEGORIES.values()]
-    fig.legend(patches, list(CATEGORIES), loc="lower right", ncol=len(CATEGORIES), fontsize=8.5, frameon=False,
+                             edgecolor=theme.background if colour else theme.muted) for colour in shown.values()]
+    fig.legend(patches, list(shown), loc="lower right", ncol=max(len(shown), 1), fontsize=8.5, frameon=False,
                bbox_to_anchor=(0.99, 0.005))
     clocks = {about["clock"] for _, about in traces}
     style.conditions(fig, theme, ORDER if clocks == {"order"} else times_of([about for _, about in traces]), width=0.6)

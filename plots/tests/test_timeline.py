@@ -61,6 +61,8 @@ class TimelineTest(Folder):
                 text = (self.folder / f"figure-{theme}.svg").read_text()
                 self.assertEqual("no times" in text, expected)
                 self.assertIn("consumer 1", text)
+                self.assertIn(">multiply</text>", text)
+                self.assertNotIn(">softmax</text>", text)  # the legend has what occurs
 
     def test_what_a_picture_keeps(self):
         data = self.folder / "data.json"
