@@ -43,5 +43,17 @@ function showsSource(id) {
   return Boolean(node && node.querySelector("pre.level-source") && node.open);
 }
 
+// Paragraphs with more than 80 characters per line.
+function long() {
+  const lines = (node) => Math.round(node.getBoundingClientRect().height / parseFloat(getComputedStyle(node).lineHeight));
+  return [...document.querySelectorAll(".textblock > p")].filter((node) => !node.querySelector("img") && node.innerText.length > 300
+    && node.innerText.length / lines(node) > 80).slice(0, 3).map((node) => node.innerText.slice(0, 40));
+}
+
+// The levels of the dots of a roofline, in their order.
+function dots() {
+  return d3.selectAll(".explore a.mark").data().map((one) => one.level.name);
+}
+
 // Where the document of every page finds them.
-window.check = { faint, undrawn, showsSource };
+window.check = { dots, faint, long, undrawn, showsSource };

@@ -32,7 +32,8 @@ class Site:
 
     def open(self, screen, scheme):
         width, height = SCREENS[screen]
-        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        context = self.browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme,
+                                           has_touch=screen == "phone")
         page = context.new_page()
         page.set_default_timeout(30000)
         page.add_init_script(path=HELPERS)
@@ -67,6 +68,8 @@ class Site:
             page.wrong(f"{wide} pixels wide in a window of {window}")
         for text in page.evaluate("check.faint()"):
             page.wrong(f"hardly readable: {text}")
+        for text in page.evaluate("check.long()"):
+            page.wrong(f"lines too long: {text}")
         self.picture(page, picture)
 
     def check_search(self, page, query, expected):
@@ -83,6 +86,9 @@ class Site:
         if not any(link.startswith(expected) for link in links):
             page.wrong(f"searching for {query!r} does not find {expected}: {links[:5]}")
             return
+        names = [bool(re.match(r"(namespace|struct|class)\w|\w+_8[a-z]+(_source)?\.html", link)) for link in links]
+        if names != sorted(names):
+            page.wrong(f"searching for {query!r} lists names of the API before pages: {links[:5]}")
         page.keyboard.press("Enter")
         page.wait_for_url("**/" + links[0])
 
@@ -105,6 +111,7 @@ class Site:
         for what, pattern in parts.items():
             if not re.search(pattern, text):
                 page.wrong(f"a dot's text lacks the {what}: {text!r}")
+        self.check_dots(page)
         where = "() => document.querySelector('.explore a.mark').getAttribute('transform')"
         before = page.evaluate(where)
         page.click(".explore-bar button >> nth=0")
@@ -128,6 +135,35 @@ class Site:
         page.wait_for_timeout(300)
         if not page.evaluate("location.hash && Boolean(document.getElementById(location.hash.slice(1)))"):
             page.wrong(f"clicking a dot leads to {page.url}, no level")
+
+    def check_dots(self, page):
+        """Every dot can be read, also where others lie over it."""
+        for name, dot in zip(page.evaluate("check.dots()"), page.locator(".explore a.mark .dot").all()):
+            page.mouse.move(0, 0)
+            dot.hover(force=True)
+            if name not in page.inner_text(".explore-tip"):
+                page.wrong(f"hovering the dot of {name} does not name it")
+
+    def check_taps(self, page, name):
+        """On a phone bars fit, and the first tap on a dot shows it, and the second one leads to its level."""
+        self.visit(page, name)
+        page.wait_for_selector(".explore svg a.mark")
+        if wide := page.evaluate("""() => [...document.querySelectorAll('.on-phone text')].filter(
+                (text) => { const box = text.getBoundingClientRect(); return box.left < 0 || box.right > innerWidth; }).length"""):
+            page.wrong(f"{wide} texts of the bars are cut off")
+        if not page.locator(".on-phone a.bar").count():
+            page.wrong("no bars in place of the ladders' figure")
+        dot, hashes = page.locator(".explore a.mark .dot").first, []
+        for _ in range(2):  # images that are drawn on the way move it again
+            dot.evaluate("node => node.scrollIntoView({block: 'center', behavior: 'instant'})")
+            page.wait_for_timeout(500)
+        for _ in range(2):
+            box = dot.bounding_box()
+            page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            page.wait_for_timeout(400)
+            hashes.append(page.evaluate("location.hash"))
+        if hashes[0] or not hashes[1]:
+            page.wrong(f"two taps on a dot lead to {hashes}; the first one should show")
 
     def check_lanes(self, page, name):
         """The live picture of 32 lanes in one bank: hover one, step on, and pad the rows by the slider."""
@@ -220,11 +256,13 @@ def main():
         page = site.open("desktop", "light")
         site.check_search(page, "coalesc", "chapter_1.html")
         site.check_search(page, "flash attention", "chapter_10.html")
-        site.check_search(page, "mbarrier_wait", "namespacecookbook.html")
+        site.check_search(page, "mbarrier", "chapter_6.html")
+        site.check_search(page, "mbarrier_invalidate", "namespacecookbook.html")
         site.check_switch(page)
         if "chapter_3.html" in names:
             site.check_lanes(page, "chapter_3.html")
-        for name in ("chapter_3.html", "chapter_10.html"):
+            site.check_taps(site.open("phone", "light"), "chapter_3.html")
+        for name in ("chapter_3.html", "chapter_8.html", "chapter_10.html"):
             if (folder / name).exists() and "roofline-data" in (folder / name).read_text():
                 site.check_explorer(page, name)
                 site.check_without_scripts(name)

@@ -47,7 +47,8 @@
     document.head.appendChild(script);
   }
 
-  // Every word must occur; in headings counts more than in the text, at the start of a word more than within.
+  // Every word must occur. In headings, and in bold, as a word is where it is introduced, it counts more than in the text;
+  // at the start of a word more than within.
   function score(entry, terms) {
     let sum = 0;
     for (const term of terms) {
@@ -55,11 +56,11 @@
         const place = text.toLowerCase().indexOf(term);
         return place < 0 ? 0 : place === 0 || /[^\p{L}\p{N}]/u.test(text[place - 1]) ? 2 : 1;
       };
-      const found = 6 * at(entry[1]) + 2 * at(entry[2]) + at(entry[3]);
+      const found = 6 * at(entry[1]) + 2 * at(entry[2]) + at(entry[3]) + 6 * at(entry[4] || "");
       if (!found) return 0;
       sum += found;
     }
-    return entry[3] ? sum + 4 : sum;  // pages before names
+    return sum;
   }
 
   function marked(parent, text, terms) {
@@ -87,8 +88,11 @@
     const box = document.getElementById("MSearchBox").getBoundingClientRect();
     panel.style.top = box.bottom + 6 + "px";
     panel.style.left = Math.max(8, Math.min(box.left, window.innerWidth - 8 - panel.offsetWidth)) + "px";
-    const found = window.cookbookIndex.map((entry) => [score(entry, terms), entry]).filter(([points]) => points > 0)
-      .sort((a, b) => b[0] - a[0]).slice(0, 24);
+    const all = window.cookbookIndex.map((entry) => [score(entry, terms), entry]).filter(([points]) => points > 0)
+      .sort((a, b) => b[0] - a[0]);
+    // What explains a word stands before names of the API that contain it.
+    const isPage = ([, entry]) => entry.length > 4;
+    const found = [...all.filter(isPage).slice(0, 16), ...all.filter((one) => !isPage(one)).slice(0, 8)];
     if (!found.length) panel.textContent = "Nothing found";
     for (const [, [url, heading, page, text]] of found) {
       const link = document.createElement("a");

@@ -27,6 +27,39 @@
     return placed;
   }
 
+  // A bar per level, in front of what is in `parent`.
+  function bars(parent, ladder, kind, { levels, value, tick, says, label, about }) {
+    const row = 26, top = 8, bottom = 40, width = Math.max(300, parent.clientWidth), height = top + bottom + row * levels.length;
+    const left = Math.min(150, 0.36 * width), right = 118, end = Math.max(left + 40, width - right);
+    const x = d3.scale.linear().domain([0, d3.max(levels, value)]).range([left, end]);
+    const svg = d3.select(parent).insert("svg", ":first-child").attr({ width, height, role: "img", class: kind })
+      .attr("aria-label", ladder.ladder + ": " + about + " on " + ladder.device);
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
+      .call(d3.svg.axis().scale(x).orient("bottom").ticks(width < 480 ? 3 : 6).tickFormat((v) => tick(v)));
+    svg.append("text").attr({ class: "label", x: (left + end) / 2, y: height - 4, "text-anchor": "middle" }).text(label);
+    const rows = svg.selectAll("a.bar").data(levels).enter().append("a").attr("class", "bar")
+      .attr("xlink:href", (level) => level.link || null)
+      .attr("transform", (level, i) => `translate(0,${top + row * i})`);
+    rows.append("text").attr({ x: left - 8, y: row / 2 + 4, "text-anchor": "end" })
+      .text((level) => (level.index === undefined ? "" : level.index + " · ") + level.name);
+    rows.append("rect").attr({ x: left, y: 3, height: row - 6 }).attr("width", (level) => x(value(level)) - left);
+    rows.append("text").attr("class", "value").attr({ y: row / 2 + 4 }).attr("x", (level) => x(value(level)) + 6).text(says);
+  }
+
+  // On a phone the ladders' figure would be cut off: bars that fit stand in its place.
+  function phone(box, ladders) {
+    for (const ladder of ladders.slice().reverse()) {
+      const part = document.createElement("div");
+      part.className = "explore explore-chart on-phone";
+      box.insertBefore(part, box.firstChild);
+      bars(part, ladder, "speed", {
+        levels: ladder.levels.concat(ladder.libraries), value: (level) => level.speed, tick: plain,
+        says: (level) => plain(level.speed) + " · " + level.time, label: `${ladder.ladder}, ${ladder.size}: ${ladder.unit}`,
+        about: ladder.unit });
+    }
+    box.classList.add("has-phone");
+  }
+
   function explore(box) {
     const ladders = JSON.parse(box.querySelector("script.roofline-data").textContent);
     if (!ladders.length) return;
@@ -55,19 +88,21 @@
       `<span class=${one.memory}>${MARK[one.memory]}</span> ${one.name} ${plain(one.gbps)} GB/s`).join(", ") +
       "; full: measured by ncu, open: counted. Hover or tap a dot, click it for its level; drag to move, Ctrl and wheel to zoom. " + D3;
     let energy = null;  // the ladder whose energy is shown
-    let shown = ladders.slice(0, 1), zoom = null, redraw = null, touched = false;
+    let shown = ladders.slice(0, 1), zoom = null, redraw = null, described = [], firstTap = false;
 
-    function describe(level, dot, ladder) {
-      tip.replaceChildren();
+    function describe(level, dot, ladder, brief) {
+      described.push(level);
       add(tip, "strong", { textContent: (level.index === undefined ? "" : level.index + " · ") + level.name });
       const line = (text) => text && add(tip, "div", { textContent: text });
       line(level.time + ", " + plain(level.speed) + " " + ladder.unit + (level.roof ? ", " + level.roof : ""));
-      if (dot && dot.bytes) {
+      if (dot && dot.bytes && !brief) {
         const roof = ladder.memories.find((one) => one.memory === dot.memory);
         line((roof ? roof.name : dot.memory) + ": " + bytes(dot.bytes) + " (" + dot.origin + ")");
       }
-      line(level.bound);
-      line(level.changed);
+      if (!brief) {
+        line(level.bound);
+        line(level.changed);
+      }
       if (level.link) add(tip, "a", { href: level.link, textContent: "to this level" });
     }
 
@@ -81,27 +116,13 @@
         : below) + "px";
     }
 
-    // Joules per launch, a bar per level.
+    // Joules per launch.
     function drawEnergy() {
-      const levels = energy.levels.filter((level) => level.energy), row = 26, top = 8, bottom = 40;
-      const width = Math.max(300, chart.clientWidth), height = top + bottom + row * levels.length;
-      const left = Math.min(150, 0.36 * width), right = 118, end = Math.max(left + 40, width - right);
-      const x = d3.scale.linear().domain([0, d3.max(levels, (level) => level.energy.joules)]).range([left, end]);
       const joules = (v) => (v === 0 ? "0" : v >= 1 ? plain(v) + " J" : v >= 1e-3 ? plain(v * 1e3) + " mJ" : plain(v * 1e6) + " µJ");
-      const svg = d3.select(chart).insert("svg", ":first-child").attr({ width, height, role: "img", class: "energy" })
-        .attr("aria-label", energy.ladder + ": joules per launch on " + energy.device);
-      svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
-        .call(d3.svg.axis().scale(x).orient("bottom").ticks(width < 480 ? 3 : 6).tickFormat((v) => joules(v)));
-      svg.append("text").attr({ class: "label", x: (left + end) / 2, y: height - 4, "text-anchor": "middle" })
-        .text("energy per launch");
-      const rows = svg.selectAll("a.bar").data(levels).enter().append("a").attr("class", "bar")
-        .attr("xlink:href", (level) => level.link || null)
-        .attr("transform", (level, i) => `translate(0,${top + row * i})`);
-      rows.append("text").attr({ x: left - 8, y: row / 2 + 4, "text-anchor": "end" })
-        .text((level) => level.index + " · " + level.name);
-      rows.append("rect").attr({ x: left, y: 3, height: row - 6 }).attr("width", (level) => x(level.energy.joules) - left);
-      rows.append("text").attr("class", "value").attr({ y: row / 2 + 4 }).attr("x", (level) => x(level.energy.joules) + 6)
-        .text((level) => joules(level.energy.joules) + " · " + plain(Math.round(level.energy.watts)) + " W");
+      bars(chart, energy, "energy", {
+        levels: energy.levels.filter((level) => level.energy), value: (level) => level.energy.joules, tick: joules,
+        says: (level) => joules(level.energy.joules) + " · " + plain(Math.round(level.energy.watts)) + " W",
+        label: "energy per launch", about: "joules per launch" });
       note.innerHTML = "Energy of the whole GPU per launch, idle power included, launches back to back; NVML's counter. " +
         "Watts: the mean power meanwhile. " + D3;
     }
@@ -165,16 +186,24 @@
       others.append("path").attr("d", d3.svg.symbol().size(70).type("cross"));
       others.append("text").attr({ x: -8, y: 4, "text-anchor": "end" }).text((d) => d.level.name);
 
-      const show = (d) => { describe(d.level, d.dot, d.ladder); place(d3.event); };
+      // Dots lie over each other: what is described are all levels here, in full the one that is touched.
+      const here = (d) => [d, ...dots.filter((other) => d.dot && other.dot.memory === d.dot.memory && other.level !== d.level
+        && Math.hypot(x(other.dot.x) - x(d.dot.x), y(other.level.speed) - y(d.level.speed)) < 12)];
+      const show = (d) => {
+        tip.replaceChildren();
+        described = [];
+        for (const one of here(d)) describe(one.level, one.dot, one.ladder, one !== d);
+        place(d3.event);
+      };
       for (const some of [marks, others]) {
         some.on("mouseenter", show).on("focus", show).on("mouseleave", () => {
           setTimeout(() => { if (!tip.matches(":hover")) tip.hidden = true; }, 250);
-        }).on("touchstart", () => { touched = true; });
+        }).on("touchstart", (d) => { firstTap = tip.hidden || described[0] !== d.level; });
       }
       marks.on("click", (d) => {
         if (d3.event.defaultPrevented) return;
-        if (touched && !tip.textContent.includes(d.level.name)) d3.event.preventDefault();  // the first tap shows
-        touched = false;
+        if (firstTap) d3.event.preventDefault();  // it shows; the second one follows the link
+        firstTap = false;
       });
 
       redraw = () => {
@@ -252,7 +281,11 @@
   }
 
   document.querySelectorAll("div.figures").forEach((box) => {
-    if (box.querySelector("script.roofline-data")) explore(box);
+    const data = box.querySelector("script.roofline-data");
+    if (!data) return;
+    explore(box);
+    const ladder = document.getElementById(box.id.replace("roofline", "ladder"));
+    if (ladder && ladder !== box && window.innerWidth < 768) phone(ladder, JSON.parse(data.textContent));
   });
   // Figures change the height of the page: a link that was followed leads where it did.
   if (location.hash) {

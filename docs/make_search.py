@@ -18,11 +18,11 @@ VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "met
 
 
 class Sections(HTMLParser):
-    """The sections of a page: [anchor, heading, text]. Listings of source and reports are left out."""
+    """The sections of a page: [anchor, heading, text, words in bold]. Listings of source and reports are left out."""
 
     def __init__(self):
         super().__init__()
-        self.sections, self.heading, self.depth, self.inside = [["", "", ""]], False, 0, 0
+        self.sections, self.heading, self.depth, self.inside, self.bold = [["", "", "", ""]], False, 0, 0, False
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
@@ -38,8 +38,9 @@ class Sections(HTMLParser):
         if not self.inside:
             return
         if tag in ("h1", "h2", "h3"):
-            self.sections.append(["", "", ""])
+            self.sections.append(["", "", "", ""])
             self.heading = True
+        self.bold = tag in ("b", "strong")
         if self.heading and attributes.get("id"):
             self.sections[-1][0] = attributes["id"]
         self.sections[-1][1 if self.heading else 2] += " "
@@ -49,10 +50,13 @@ class Sections(HTMLParser):
             self.depth -= tag not in VOID
         elif tag in ("h1", "h2", "h3"):
             self.heading = False
+        self.bold = False
 
     def handle_data(self, data):
         if self.inside and not self.depth:
             self.sections[-1][1 if self.heading else 2] += data
+            if self.bold:
+                self.sections[-1][3] += data + " "
 
 
 def squeeze(text):
@@ -73,10 +77,10 @@ def pages(folder):
         page = Sections()
         page.feed(text)
         title = title_of(text)
-        for anchor, heading, body in page.sections:
+        for anchor, heading, body, bold in page.sections:
             if squeeze(heading + body):
                 yield [file.name + (f"#{anchor}" if anchor else ""), squeeze(heading) or title, title,
-                       squeeze(body)[:LONGEST]]
+                       squeeze(body)[:LONGEST], squeeze(bold)]
 
 
 def names(folder):
@@ -86,7 +90,7 @@ def names(folder):
         for name, url, scope in re.findall(r"\['[^']*',\['([^']+)',\['\.\./([^']+)',\d,'([^']*)'", file.read_text()):
             if url not in seen and not re.match(r"index|chapter|guide", url):  # whole pages are there already
                 seen.add(url)
-                yield [url, name, scope or "file", ""]
+                yield [url, name, scope or "file", ""]  # one shorter than a page's
 
 
 def main():

@@ -27,7 +27,13 @@ record 3 odd_shapes in_flight
 record 7 smem_swizzle no_swizzle swizzle_128
 "$build/chapter-5-fragments" --json "$folder/mma-zoom.json"
 "$build/chapter-5-sums" --json "$folder/tensor-core-sums.json"
+"$build/chapter-6-descriptors" --json "$folder/wgmma-descriptor.json"
 "$build/chapter-7-spans" --json "$folder/swizzle-spans.json"
 "$build/chapter-7-waves" --json "$folder/raster-waves.json"
 "$build/chapter-9-steps" --json "$folder/online-softmax.json"
 "$build/chapter-12-promotion" --json "$folder/promotion.json"
+"$build/chapter-10-schedule" --json "$folder/attention-schedule.json"
+for level in swizzle_128 pipeline; do
+  "$build/chapter-6" --level $level --size 128x128x384 --timeline "$scratch/order-$level.json" >"$scratch/log"
+done
+PYTHONPATH=plots python3 -B -m cookbook_plots.traces "$scratch"/order-{swizzle_128,pipeline}.json --data "$folder/gemm-order.json"

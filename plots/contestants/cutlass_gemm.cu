@@ -31,6 +31,7 @@ using Epilogue = cutlass::epilogue::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Tile, Cluster,
     cutlass::epilogue::collective::EpilogueTileAuto, float, float, void, RowMajor, kAlignment,
     Element, RowMajor, kAlignment, EndSchedule>::CollectiveOp;
+// [quote gemm]
 using Mainloop = cutlass::gemm::collective::CollectiveBuilder<
     cutlass::arch::Sm90, cutlass::arch::OpClassTensorOp, Element, RowMajor, kAlignment, Element,
     RowMajor, kAlignment, float, Tile, Cluster,
@@ -39,6 +40,7 @@ using Mainloop = cutlass::gemm::collective::CollectiveBuilder<
     MainSchedule>::CollectiveOp;
 using Kernel = cutlass::gemm::kernel::GemmUniversal<cute::Shape<int, int, int, int>, Mainloop,
                                                     Epilogue, cutlass::gemm::PersistentScheduler>;
+// [end quote]
 using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
 
 struct Plan {

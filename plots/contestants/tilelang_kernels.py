@@ -31,10 +31,12 @@ def product(m, n, k, config):
             acc = T.alloc_fragment((tile_m, tile_n), "float")
             T.use_swizzle(panel_size=10)
             T.clear(acc)
+            # [quote gemm]
             for step in T.Pipelined(T.ceildiv(k, tile_k), num_stages=stages):
                 T.copy(A[row * tile_m, step * tile_k], a)
                 T.copy(B[step * tile_k, column * tile_n], b)
                 T.gemm(a, b, acc)
+            # [end quote]
             T.copy(acc, c)
             T.copy(c, C[row * tile_m, column * tile_n])
 

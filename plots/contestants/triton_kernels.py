@@ -58,6 +58,7 @@ def product_tiles(a, b, c, m, n, k, lda, ldb, ldc, BLOCK_M: tl.constexpr, BLOCK_
     # Rows and columns past the end wrap round: loaded, multiplied, and not stored.
     a_at = a + (row % m)[:, None] * lda + inner[None, :]
     b_at = b + inner[:, None] * ldb + (col % n)[None, :]
+    # [quote gemm]
     acc = tl.zeros((BLOCK_M, BLOCK_N), dtype=tl.float32)
     for step in range(tl.cdiv(k, BLOCK_K)):
         left = k - step * BLOCK_K
@@ -66,6 +67,7 @@ def product_tiles(a, b, c, m, n, k, lda, ldb, ldc, BLOCK_M: tl.constexpr, BLOCK_
         acc = tl.dot(x, y, acc)
         a_at += BLOCK_K
         b_at += BLOCK_K * ldb
+    # [end quote]
     tl.store(c + row[:, None] * ldc + col[None, :], acc.to(c.dtype.element_ty),
              mask=(row[:, None] < m) & (col[None, :] < n))
 

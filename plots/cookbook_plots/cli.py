@@ -134,10 +134,7 @@ def wrong_figures(results, chapters, names, folder):
             elif now not in re.findall("<dc:identifier>sha256:([0-9a-f]{64})</dc:identifier>", file.read_text()):
                 wrong.append(f"{file}: drawn from other results than are committed (./run plots draws it again)")
     drawn = {f"{name}-{theme}" for name in names for theme in ("light", "dark")}
-    # Timelines are drawn from traces, which are too large to commit (plots/timelines.sh).
-    shown = "".join(file.read_text() for file in (book.ROOT / "chapters").glob("*/*.md"))
-    wrong += [f"{file}: no results lead to this figure" for file in sorted(folder.glob("*.svg"))
-              if file.stem not in drawn and not (file.stem.startswith("timeline-") and file.name in shown)]
+    wrong += [f"{file}: no results lead to this figure" for file in sorted(folder.glob("*.svg")) if file.stem not in drawn]
     return wrong
 
 

@@ -156,11 +156,17 @@ def speed_table(document):
              f"This book's levels: {', '.join(levels.values())}.")
     if any_stale:
         below += f" {STALE_NOTE}."
-    left_out = [f"{language} ({', '.join(dict.fromkeys(problems))}): {reason}."
+    left_out = [f"{language} ({', '.join(dict.fromkeys(problems))}): {shortened(reason)}."
                 for (language, reason), problems in reasons.items()]
     if left_out:
         below += " Left out: " + " ".join(left_out)
     return table([""] + header, rows, "l" + "r" * len(header)) + "\n\n" + below
+
+
+def shortened(reason):
+    """Of an exception its name: its text may be cut off, and names folders of the machine that measured."""
+    found = re.match(r"(.*?)\b(\w+(?:Error|Exception))\b", reason)
+    return f"{found[1]}{found[2]}" if found else reason.rstrip(".")
 
 
 # --- tiles -----------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Lines of kernels that a chapter's pages quote.
 
-In a source a quote stands between the comments `// [quote NAME]` and `// [end quote]`. In a page the line
+In a source a quote stands between the comments `// [quote NAME]` and `// [end quote]`, in Python with #. In a page the line
 <!-- quote FILE NAME --> is followed by it; FILE is relative to the page. `./run plots` writes it there. The line
 <!-- banks FILE NAME --> is followed by the banks to which the quote's store `tile[y][...] =` sends eight columns of
 eight rows.
@@ -9,9 +9,9 @@ eight rows.
 import re
 
 LONGEST, WIDEST = 25, 100  # lines of a quote, columns of a line
-TAGGED = re.compile(r"^ *// \[quote (\w+)\]\n(.*?)^ *// \[end quote\]\n", re.MULTILINE | re.DOTALL)
-TAG = re.compile(r"// \[(?:end )?quote\b")
-QUOTE = re.compile(r"^(<!-- quote (\S+) (\w+) -->\n)(?:```cuda\n.*?^```\n)?", re.MULTILINE | re.DOTALL)
+TAGGED = re.compile(r"^ *(?://|#) \[quote (\w+)\]\n(.*?)^ *(?://|#) \[end quote\]\n", re.MULTILINE | re.DOTALL)
+TAG = re.compile(r"(?://|#) \[(?:end )?quote\b")
+QUOTE = re.compile(r"^(<!-- quote (\S+) (\w+) -->\n)(?:```(?:cuda|python)\n.*?^```\n)?", re.MULTILINE | re.DOTALL)
 
 BANKS = re.compile(r"^(<!-- banks (\S+) (\w+) -->\n)(?:\n(?:\|.*\n)+)?", re.MULTILINE)
 STORE = re.compile(r"\btile\[y\]\[([xy0-9^&|+*() ]+)\] =")
@@ -47,7 +47,10 @@ def filled(text, folder):
         used.add((file.resolve(), name))
         return lines
 
-    text = QUOTE.sub(lambda match: f"{match[1]}```cuda\n{lines_of(match)}\n```\n", text)
+    def language(match):
+        return "python" if match[2].endswith(".py") else "cuda"
+
+    text = QUOTE.sub(lambda match: f"{match[1]}```{language(match)}\n{lines_of(match)}\n```\n", text)
     return BANKS.sub(lambda match: match[1] + "\n" + banks(lines_of(match)), text), used
 
 
@@ -65,7 +68,7 @@ def banks(lines):
 def unused(root, used):
     """A sentence for every tag of a source that no page quotes, or that is malformed."""
     for file in sorted([*(root / "chapters").glob("*/*.cuh"), *(root / "library").glob("*/*.[ch]*"),
-                        *(root / "tests").glob("*_test.cpp")]):
+                        *(root / "tests").glob("*_test.cpp"), *(root / "plots/contestants").glob("*.*")]):
         try:
             names = tagged(file.read_text())
         except ValueError as error:

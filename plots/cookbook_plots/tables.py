@@ -81,8 +81,10 @@ def limit_text(run):
     levels = [level for level in run.timed if memories.binding(run, level)]
     if not levels:
         return ""
+    merged = " Above 100 %: the GPU merges requests, so more is asked for than moves." if any(
+        memories.binding(run, level).fraction > memories.ROOF_LIMIT for level in levels) else ""
     return (f"{code(levels[-1].name)}: {memories.binding(run, levels[-1])}. *limited by* names the roof that a level comes "
-            "closest to, in bold where it reaches 80 % of it ([how the bytes are known](../../docs/measuring.md)).")
+            f"closest to, in bold where it reaches 80 % of it ([how the bytes are known](../../docs/measuring.md)).{merged}")
 
 
 def reference_cells(run, other):

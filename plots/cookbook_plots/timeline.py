@@ -7,8 +7,6 @@ One panel per trace, one row per track: NAME-light.svg and NAME-dark.svg. Of fou
 drawn. A trace of the SIMT backend shows an order, and the figure says so.
 """
 import argparse
-import json
-import re
 import sys
 from pathlib import Path
 
@@ -17,56 +15,10 @@ from matplotlib.path import Path as Path2D
 
 from . import style
 from .style import plt
+from .traces import TraceError, read, rows
 
 CATEGORIES = {"wait": None, "copy": "#0072B2", "multiply": "#D55E00", "softmax": "#009E73", "store": "#CC79A7"}
 ORDER = "order of events in one schedule of the SIMT backend: no times"
-
-
-class TraceError(ValueError):
-    """A file that is not a trace of a level."""
-
-
-def read(file):
-    """The tracks of one trace, (block, name) -> [(name, category, begin, end)], and its metadata."""
-    try:
-        trace = json.loads(Path(file).read_text())
-        about, events = trace["otherData"], trace["traceEvents"]
-        about["level"], about["program"], about["clock"]
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
-        raise TraceError(f"{file}: not a trace of ./run N --timeline: {error}") from error
-    names, tracks, open_spans = {}, {}, {}
-    for event in events:
-        thread = event["pid"], event["tid"]
-        if event["ph"] == "M":
-            if event["name"] == "thread_name":
-                names[thread] = event["args"]["name"]
-                tracks[thread] = []
-        elif event["ph"] == "B":
-            open_spans.setdefault(thread, []).append(event)
-        else:
-            if not open_spans.get(thread):
-                raise TraceError(f"{file}: an end without a begin on '{names.get(thread)}'")
-            begin = open_spans[thread].pop()
-            tracks[thread].append((begin["name"], begin["cat"], begin["ts"], event["ts"]))
-    for thread, left in open_spans.items():
-        if left:
-            raise TraceError(f"{file}: a begin without an end on '{names.get(thread)}'")
-    return {(thread[0], names[thread]): spans for thread, spans in tracks.items()}, about
-
-
-def rows(tracks, block=0):
-    """(label, spans) of the tracks of one block: of warps with the same role the first, and overlapping spans together."""
-    drawn, chosen = {}, {}
-    for (of, name), spans in tracks.items():
-        if of != block:
-            continue
-        name = re.sub(r", \d+$", "", name)  # the second track of spans that overlap
-        found = re.match(r"(?:(.*) \()?warp (\d+)\)?", name)
-        if found and chosen.setdefault(found[1], found[2]) != found[2]:
-            continue
-        label = re.sub(r" \(warp \d+\)", "", name)
-        drawn.setdefault(label, []).extend(spans)
-    return [(label, sorted(spans, key=lambda span: (span[2], -span[3]))) for label, spans in drawn.items()]
 
 
 def figure(traces, theme):
@@ -89,7 +41,7 @@ def figure(traces, theme):
                 layers[free:free + 1] = [span[3]]
                 placed.append((free, span))
             height = 0.72 / max(len(layers), 1)
-            for layer, (_, category, begin, end) in placed:
+            for layer, (_, category, begin, end, _) in placed:
                 low = row - 0.36 + layer * height
                 boxes.setdefault(CATEGORIES.get(category), []).append((begin, low, end, low + height))
         for colour, of_colour in sorted(boxes.items(), key=lambda item: item[0] is None):  # waits within a store lie above it
@@ -104,9 +56,11 @@ def figure(traces, theme):
         axis.set_title(f"{about['level']}, block 0, {about['size']}", fontsize=10)
         axis.tick_params(axis="x", labelsize=7.5)
         axis.set_xlabel("events, in order" if about["clock"] == "order" else "us", fontsize=8, labelpad=1)
+    found = {span[1] for of, _ in panels for _, spans in of for span in spans}
+    shown = {category: colour for category, colour in CATEGORIES.items() if category in found}
     patches = [plt.Rectangle((0, 0), 1, 1, facecolor=colour or theme.background,
-                             edgecolor=theme.background if colour else theme.muted) for colour in CATEGORIES.values()]
-    fig.legend(patches, list(CATEGORIES), loc="lower right", ncol=len(CATEGORIES), fontsize=8.5, frameon=False,
+                             edgecolor=theme.background if colour else theme.muted) for colour in shown.values()]
+    fig.legend(patches, list(shown), loc="lower right", ncol=max(len(shown), 1), fontsize=8.5, frameon=False,
                bbox_to_anchor=(0.99, 0.005))
     clocks = {about["clock"] for _, about in traces}
     style.conditions(fig, theme, ORDER if clocks == {"order"} else times_of([about for _, about in traces]), width=0.6)

@@ -171,7 +171,7 @@ class Sidebars(Folder):
     """What the book's own data make, and what one wrong number in them makes."""
 
     def changed(self, name, change):
-        content = json.loads((ROOT / book.RECORDED / f"{name}.json").read_text())
+        content = json.loads(book.recorded(ROOT, name).read_text())
         change(content)
         return said(draw.main, [str(self.file(f"{name}.json", content))])
 
@@ -181,9 +181,13 @@ class Sidebars(Folder):
         self.assertRegex(err, pattern)
 
     def test_they_are_drawn(self):
-        for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax", "promotion"):
+        for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax", "gemm-timeline",
+                     "attention-timeline", "gemm-order", "gemm-stages", "wgmma-descriptor", "promotion"):
             self.assertEqual(self.changed(name, lambda content: None)[0], 0)
             ElementTree.parse(self.folder / f"{name}.svg")
+        self.assertEqual(self.changed("attention-schedule", lambda content: None)[0], 0)
+        for name in ("queue", "last-wave"):
+            ElementTree.parse(self.folder / f"attention-schedule-{name}.svg")
 
     def test_a_wrong_sum_is_refused(self):
         for number in range(5):
@@ -198,6 +202,17 @@ class Sidebars(Folder):
             places[9], places[10] = places[10], places[9]
         self.refused("swizzle-spans", swap, "span of 128 bytes: chunk 9 belongs at place 8; the program has it at 11")
 
+    def test_a_descriptor_that_leads_elsewhere_is_refused(self):
+        for tile, key, wrong, text in ((0, "low", 64 + (8 << 16), "no swizzle: the descriptor leads to byte 128 for row 0, chunk 1"),
+                                       (0, "high", 16, "no swizzle: .* row 8, chunk 0"), (1, "high", 64, "swizzle 128: .* row"),
+                                       (1, "low_of_next_step", 65, "swizzle 128: .* row 0, chunk 2")):
+            self.refused("wgmma-descriptor", lambda data: data["tiles"][tile].update({key: wrong}), text)
+
+        def swap(data):
+            places = data["tiles"][1]["places"]
+            places[9], places[10] = places[10], places[9]
+        self.refused("wgmma-descriptor", swap, "swizzle 128: .* row 1, chunk 1; TMA has put it at 176")
+
     def test_an_element_in_another_lane_is_refused(self):
         def swap(data):
             data["elements"][4:6] = data["elements"][5:3:-1]
@@ -209,6 +224,76 @@ class Sidebars(Folder):
         for key in ("rows", "cols"):
             self.refused("raster-waves", lambda data: data["orders"][1]["waves"][2].update({key: 5}), "grouped 16, wave 3: .* counted")
         self.refused("raster-waves", lambda data: data["orders"][0]["waves"][0]["tiles"].append(0), "compute a tile twice")
+
+    def test_a_multiplication_that_is_lost_or_late_is_refused(self):
+        def tracks(data, level):
+            return data["levels"][level]["tracks"]
+        for level in range(2):
+            self.refused("gemm-timeline", lambda data: tracks(data, level)["consumer 1: multiplies in flight"].pop(3),
+                         r"the tiles of its consumers have .*\b15\b.*; all tiles have as many")
+            self.refused("gemm-timeline", lambda data: tracks(data, level)["copies by TMA"].pop(3), "79 k-blocks|47 k-blocks")
+        def late(data):
+            tracks(data, 0)["consumer 0: multiplies in flight"][15][1:] = [37, 38]  # after the tile's store
+        self.refused("gemm-timeline", late, r"\[15, 17, 16\]")
+        self.refused("attention-timeline", lambda data: tracks(data, 2)["consumer 0: multiplies in flight"].pop(), "11.5")
+        self.refused("gemm-timeline", lambda data: tracks(data, 0)["consumer 0"][0].reverse(), "not the data of a picture")
+
+    def test_a_barrier_that_nobody_completes_is_refused(self):
+        def tracks(data, level=1):
+            return data["levels"][level]["tracks"]
+        def without(name, track):
+            def change(data):
+                spans = tracks(data)[track]
+                spans.remove(next(span for span in spans if span[0] == name))
+            return change
+        self.refused("gemm-order", without("wait wgmma", "warp 2"), r"warp 0 goes on before phase 0 of empty\[0\] has ended")
+        self.refused("gemm-order", lambda data: tracks(data)["warp 3"].insert(4, ["wait wgmma", 36, 36]),
+                     r"at the end a phase of empty\[0\] is incomplete")
+
+        def early(data):
+            tracks(data)["warp 1"][0][2] = 18
+        self.refused("gemm-order", early, r"warp 1 goes on before phase 0 of full\[0\] has ended")
+
+    def test_a_stage_that_is_overwritten_or_read_early_is_refused(self):
+        def moved(level, which, place, to):
+            def change(data):
+                tracks = data["levels"][level]["tracks"]
+                sorted(tracks["copies by TMA"], key=lambda span: span[1])[which][place] = to
+            return change
+        self.refused("gemm-order", moved(1, 3, 1, 30), "k-block 3 is loaded while k-block 0, of the same stage, is read")
+        self.refused("gemm-order", moved(1, 1, 2, 48), "k-block 1 is read before it has arrived")
+        self.refused("gemm-order", moved(0, 1, 1, 16), "k-block 1 is loaded while k-block 0, of the same stage, is read")
+
+        def apart(data):  # three stages, and every load waits for the read before it
+            for spans in data["levels"][1]["tracks"].values():
+                spans[:] = []
+            for block in range(6):
+                tracks = data["levels"][1]["tracks"]
+                tracks["copies by TMA"].append([f"copy [{block % 3}]", 4 * block, 4 * block + 1, 1])
+                tracks["warp 0: multiplies in flight"].append([f"multiply [{block % 3}]", 4 * block + 2, 4 * block + 3])
+        self.refused("gemm-order", apart, "3 stages, and loads do not overlap")
+
+    def test_speeds_that_the_drawing_does_not_explain_are_refused(self):
+        for stages, speed in ((2, 348.6), (3, 900.0)):
+            self.refused("gemm-stages", lambda data: data["tflops"].update({str(stages): speed}), f"{stages} stages: drawn as 69")
+
+    def test_speeds_of_stages_are_those_of_the_sidebar(self):
+        printed = (ROOT / "plots/results/h200/sidebars/chapter-6-depth.txt").read_text()
+        found = dict(re.findall(r"waits for each batch, (\d) stages +([\d.]+)", printed))
+        self.assertEqual(json.loads(book.recorded(ROOT, "gemm-stages").read_text())["tflops"],
+                         {stages: float(speed) for stages, speed in found.items()})
+
+    def test_a_wrong_schedule_is_refused(self):
+        for key, wrong, text in (("key_tiles", 7, "query tile 7 of head 2 visits 7 key tiles; its last query sees keys of 8"),
+                                 ("head", 1, "does not have each of 8 query tiles of 4 heads once")):
+            self.refused("attention-schedule", lambda data: data["queue"][2].update({key: wrong}), text)
+        self.refused("attention-schedule", lambda data: data["queue"].reverse(), "the longest tiles first")
+
+        def change(place, value):
+            return lambda data: data["blocks"][1]["chunks"].__setitem__(place, value)
+        self.refused("attention-schedule", change(0, 131), "tile 131 is divided, and it is a whole one")
+        self.refused("attention-schedule", change(1, 5), "the chunks of tile 132 have 24 of its 24 key tiles, or one twice")
+        self.refused("attention-schedule", change(2, 5), "the chunks of tile 132 have 23 of its 24 key tiles, or one twice")
 
     def test_a_wrong_pair_is_refused(self):
         for key, value in (("max", 7), ("sum", 1.2)):

@@ -219,10 +219,6 @@ class Refusals(Book):
         self.ends_well()
         (self.root / "figures/h200/chapter-9-ladder-light.svg").write_text(drawn)
         self.assertIn("chapter-9-ladder-light.svg: no results lead to this figure", self.run_cli("--check")[1])
-        # A timeline has no results, but a chapter that shows it: chapter 8 does.
-        for name, wrong in (("timeline-8-light", False), ("timeline-77-light", True)):
-            (self.root / f"figures/h200/{name}.svg").write_text(drawn)
-            self.assertEqual(f"{name}.svg: no results" in self.run_cli("--check")[1], wrong, name)
 
     def test_a_file_that_nothing_is_taken_from_fails(self):
         self.draw(document(self.digest))

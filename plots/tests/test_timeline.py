@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from cookbook_plots import timeline
+from cookbook_plots import timeline, traces
 
 from .fixtures import Folder, said
 
@@ -61,6 +61,26 @@ class TimelineTest(Folder):
                 text = (self.folder / f"figure-{theme}.svg").read_text()
                 self.assertEqual("no times" in text, expected)
                 self.assertIn("consumer 1", text)
+                self.assertIn(">multiply</text>", text)
+                self.assertNotIn(">softmax</text>", text)  # the legend has what occurs
+
+    def test_what_a_picture_keeps(self):
+        data = self.folder / "data.json"
+        for clock, kind in (("time", "timeline"), ("order", "order")):
+            self.assertEqual(said(traces.main, [str(self.write(trace(clock))), "--data", str(data)])[0], 0)
+            document = json.loads(data.read_text())
+            level = document["levels"][0]
+            self.assertEqual((document["kind"], level["size"]), (kind, [256, 256, 320]))
+            if clock == "time":
+                self.assertEqual(level["tracks"], {"copies by TMA": [["copy", 1, 6]], "consumer 0": [["wait", 2, 6]],
+                                                   "consumer 0: multiplies in flight": [["multiply", 7, 12], ["multiply", 9, 14]],
+                                                   "consumer 1": [["store", 15, 16]]})
+            else:
+                self.assertEqual(level["tracks"]["copies by TMA"], [["copy [0]", 1, 6]])
+                self.assertEqual(level["tracks"]["consumer 0 (warp 4)"], [["wait full[0]", 2, 6]])
+        mixed = [str(self.file(f"{clock}.json", trace(clock))) for clock in ("time", "order")]
+        status, _, err = said(traces.main, [*mixed, "--data", str(data)])
+        self.assertEqual((status, err.count("\n")), (2, 1))
 
     def test_spans_must_nest(self):
         for lost, message in ((-1, "a begin without an end"), (-2, "an end without a begin")):

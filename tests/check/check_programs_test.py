@@ -14,6 +14,7 @@ Usage: check_programs_test.py BUILD [LIBRARY.a] [PROGRAM.cu ...]
 LIBRARY.a is what the programs are linked with: it tells tests/mutate what has to be built.
 """
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -76,6 +77,24 @@ def problems(build, source):
             yield f"finds what is not marked: {kind} at {sorted(lines)}:\n{output}"
 
 
+def page_problems(build):
+    """What --html lacks, called from another folder as ./run does."""
+    source = FOLDER / "memory.cu"
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run([sys.executable, CHECK, "--build", os.path.relpath(build), source, "--html", "page.html"],
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                              env=os.environ | {"COOKBOOK_CALLER": folder})
+        file = Path(folder) / "page.html"
+        page = file.read_text() if file.exists() else ""
+    for number, word in ((10, "bank conflict"), (16, "uncoalesced")):
+        for wanted in (f'id="f0-{number}"', f'<a href="#f0-{number}">memory.cu:{number}</a>: {word}'):
+            if wanted not in page:
+                yield f"--html lacks {wanted}:\n{done.stdout + done.stderr}"
+    for wanted in ("32 lanes x 4 bytes: 32 wavefronts (ideal: 1)", "One request of a warp touches 32 sectors"):
+        if wanted not in page:
+            yield f"--html lacks a picture with '{wanted}'"
+
+
 def main(build, names):
     sources = [FOLDER / name for name in names if not name.endswith(".a")] or sorted(FOLDER.glob("*.cu"))
     failed = 0
@@ -85,6 +104,9 @@ def main(build, names):
             for problem in found:
                 failed = 1
                 print(f"  {problem}")
+    for problem in page_problems(build) if len(sources) > 1 or sources[0].name == "memory.cu" else ():
+        failed = 1
+        print(problem)
     return failed
 
 

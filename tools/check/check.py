@@ -255,6 +255,36 @@ def costly_lines(sites):
     return rows
 
 
+def worst_requests(sites):
+    """The requests of the lines that cost most above their ideal, at most six of each memory (docs/pictures.md)."""
+    found = {"global": [], "shared": []}
+    for site in sorted(sites, key=lambda site: ideal(site)[0] - site[ideal(site)[1]]):
+        worst, (least, unit), of = site["worst"], ideal(site), found[site["space"]]
+        if worst is None or len(of) == 6:
+            continue
+        is_global = site["space"] == "global"
+        of.append({"file": site["file"], "line": site["line"], "memory": site["space"], "operation": site["op"],
+                   "source": source_line(site["file"], site["line"]).strip(), "bytes": site["bytes"],
+                   "buffer": site["buffer"] if is_global else worst["start"], "rule": None if is_global else worst["rule"],
+                   "block": worst["block"], "warp": worst["warp"], "addresses": worst["addresses"],
+                   "counted": {unit: worst["units"], "ideal": worst["ideal"]},
+                   "line_total": {"requests": site["requests"], unit: site[unit], "ideal": least}})
+    return found["global"] + found["shared"]
+
+
+def accesses(sites):
+    """What each line of the program asks of memory, over all kernels."""
+    found = {}
+    for site in sites:
+        least, unit = ideal(site)
+        key = (site["file"], site["line"], site["space"], site["op"], site["buffer"])
+        row = found.setdefault(key, {"file": site["file"], "line": site["line"], "memory": site["space"],
+                                     "operation": site["op"], "buffer": site["buffer"], "requests": 0, unit: 0, "ideal": 0})
+        for name, count in (("requests", site["requests"]), (unit, site[unit]), ("ideal", least)):
+            row[name] += count
+    return [found[key] for key in sorted(found)]
+
+
 def unlooked_errors(report, ignored):
     """Failed calls whose error the program did not look at."""
     lines = {(os.path.realpath(file), line) for file, line, _ in ignored}
@@ -315,7 +345,8 @@ def finding_of(kind, message, remedy=""):
 
 def collect(plain, traced, reverse, ignored, limit, leaks_count):
     """What is printed and written as JSON."""
-    out = {"status": None, "crashed": None, "findings": [], "notes": [], "costly": [], "explanation": ""}
+    out = {"status": None, "crashed": None, "findings": [], "notes": [], "costly": [], "accesses": [], "requests": [],
+           "explanation": ""}
     status, last, result, hung = plain
     crashed = is_crash(status, result, hung)
     found = []
@@ -336,6 +367,8 @@ def collect(plain, traced, reverse, ignored, limit, leaks_count):
                 found = [f for f in found if f["kind"] != "nan"]
             out["explanation"] = traced_result["explanation"]
             out["costly"] = costly_lines(traced_result["sites"])
+            out["accesses"] = accesses(traced_result["sites"])
+            out["requests"] = worst_requests(traced_result["sites"])
     kinds = {finding["kind"] for finding in found}
     if crashed:
         out["crashed"] = crash_line(last, status, hung, limit)
@@ -437,6 +470,8 @@ def parse_arguments(argv):
     parser.add_argument("-Xcompiler", "--compiler-options", action="append", default=[], metavar="-fopenmp",
                         help="as for nvcc; of the host compiler's options only -fopenmp has a meaning here")
     parser.add_argument("--json", metavar="FILE", help="also write the findings as JSON")
+    parser.add_argument("--html", metavar="FILE", help="also write a page: the sources with what each line costs, the "
+                        "findings, and pictures of the worst requests")
     arguments = parser.parse_args(own)
     arguments.given = given
     return arguments
@@ -455,7 +490,7 @@ def main(argv):
         HERE.add("omp.h")
     options = [f"-I{caller / folder}" for folder in arguments.I] + [f"-D{macro}" for macro in arguments.D]
     key = hashlib.sha256(json.dumps([list(map(str, sources)), options, openmp]).encode()).hexdigest()[:16]
-    folder = Path(arguments.build).parent / "check" / key
+    folder = Path(arguments.build).resolve().parent / "check" / key  # the program runs in the caller's folder
     jobs = int(os.environ.get("JOBS") or os.cpu_count() or 1)
     try:
         programs, ignored = build_program(Compiler(arguments.build, options, openmp), sources, folder, jobs)
@@ -464,6 +499,8 @@ def main(argv):
         print(f"check: {place}", file=sys.stderr)
         return CANNOT
     budget = {} if arguments.full else {"COOKBOOK_CHECK_THREADS": "16384", "COOKBOOK_CHECK_LAUNCHES": "4"}
+    if arguments.html:
+        budget["COOKBOOK_CHECK_REQUESTS"] = "1"
     stdin = None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
     with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(2) as pool:
         def run(mode, name, limit, **more):
@@ -490,9 +527,19 @@ def main(argv):
     out = collect(plain, traced, reverse, ignored, arguments.time_limit, arguments.leaks)
     out["notes"] += architecture_notes(sources)
     print_report(out, arguments.quiet)
+    document = json.dumps(dict(out, sources=list(map(str, sources)), exit_status=exit_status(out)), indent=1) + "\n"
     if arguments.json:
-        (caller / arguments.json).write_text(json.dumps(dict(out, exit_status=exit_status(out)), indent=1) + "\n")
+        (caller / arguments.json).write_text(document)
+    if arguments.html and not write_page(document, caller / arguments.html):
+        return CANNOT
     return exit_status(out)
+
+
+def write_page(document, file):
+    """Whether it could be written."""
+    environment = dict(os.environ, PYTHONPATH=str(ROOT / "plots"))
+    return subprocess.run([sys.executable, "-B", "-m", "cookbook_plots.checked", "--out", str(file)], input=document, text=True,
+                          env=environment).returncode == 0
 
 
 def end(number, _):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Pictures of files and of the book's pages.
 
-In a page the line <!-- picture NAME WORDS --> is followed by a picture of plots/results/simt/pictures/NAME.json, which
-`./run plots` draws and puts there. WORDS choose one of its requests, such as `shared load`: the worst of these.
+In a page the line <!-- picture NAME WORDS --> is followed by a picture of NAME.json in plots/results/simt/pictures or
+plots/results/h200/pictures, which `./run plots` draws and puts there. WORDS choose one of its requests, such as `shared load`: the worst of these.
 """
 import json
 import re
@@ -10,10 +10,11 @@ from collections import defaultdict
 
 from .. import book
 from ..results import ResultError, of_the_right_form
-from . import banks, promotion, sectors, softmax, sums, swizzle, waves, zoom
+from . import attention, banks, descriptor, pipeline, promotion, sectors, softmax, sums, swizzle, timeline, waves, zoom
 from .requests import LANES, MEMORIES, Request
 
 RECORDED, DRAWN = "plots/results/simt/pictures", "plots/figures/pictures"
+TIMED = "plots/results/h200/pictures"  # what only a GPU can record
 MOST_LINES = 6  # of a memory in a file: there may be more
 MARK = re.compile(r"^(<!-- picture ([\w-]+)((?: \w+)*) -->\n)(?:\n?!\[[^\n]*\]\([^\n]*\)\n)?", re.MULTILINE)
 
@@ -30,6 +31,12 @@ def read(file):
     return document
 
 
+def recorded(root, name):
+    """The file of a page's picture."""
+    timed = root / TIMED / f"{name}.json"
+    return timed if timed.exists() else root / RECORDED / f"{name}.json"
+
+
 def of(document, words):
     """The requests of a document whose memory and operation `words` are; of none, all."""
     return [data for data in document["requests"] if not words or [data["memory"], *data["operation"].split()] == words]
@@ -37,7 +44,7 @@ def of(document, words):
 
 def live_data(name, words, root=book.ROOT):
     """What the site's lanes.js draws of a recorded request; None of a picture of another kind."""
-    document = read(root / RECORDED / f"{name}.json")
+    document = read(recorded(root, name))
     if document["kind"] != "requests":
         return None
     request = Request(of(document, words)[0])
@@ -72,8 +79,10 @@ def line_now(root, request):
     return min(numbers, key=lambda number: abs(number - request.line))
 
 
-KINDS = {"requests": requests_of, "sums": sums.draw, "swizzle": swizzle.draw, "online_softmax": softmax.draw,
-         "waves": waves.draw, "zoom": zoom.draw, "promotion": promotion.draw}
+KINDS = {"requests": requests_of, "attention_schedule": attention.draw, "descriptor": descriptor.draw,
+         "online_softmax": softmax.draw, "order": pipeline.draw_order, "promotion": promotion.draw,
+         "stages": pipeline.draw_stages, "sums": sums.draw, "swizzle": swizzle.draw,
+         "timeline": timeline.draw, "waves": waves.draw, "zoom": zoom.draw}
 
 
 def pictures(file, words=(), root=book.ROOT):
@@ -88,7 +97,7 @@ def pictures(file, words=(), root=book.ROOT):
 
 def wrong(root, drawn, check):
     """A sentence for whatever keeps recorded data, counters and pictures from being equal. `drawn`: what filled() added."""
-    for file in sorted((root / RECORDED).glob("*.json")):
+    for file in sorted([*(root / RECORDED).glob("*.json"), *(root / TIMED).glob("*.json")]):
         if not any(path.stem == file.stem or path.stem.startswith(file.stem + "-") for path in drawn):
             yield f"{file.relative_to(root)}: no page shows a picture of it"
         yield from wrong_counters(root, file)
@@ -131,7 +140,7 @@ def draw(file, folder):
 def filled(text, page, root, drawn):
     """A page's text with its pictures; adds {path: SVG} to `drawn`."""
     def place(match):
-        [(name, picture)] = pictures(root / RECORDED / f"{match[2]}.json", match[3].split(), root).items()
+        [(name, picture)] = pictures(recorded(root, match[2]), match[3].split(), root).items()
         path = root / DRAWN / f"{name}.svg"
         drawn[path] = picture.svg()
         up = "../" * len(page.parent.relative_to(root).parts)

@@ -79,3 +79,14 @@ def even(gap_every=0, gap=0.0):
     gaps = LINE // gap_every - 1 if gap_every else 0
     per_byte = (INNER - gaps * gap) / LINE
     return lambda byte: MARGIN + byte * per_byte + (byte // gap_every * gap if gap_every else 0)
+
+
+def runs(values):
+    """[(value, first, how many)] of equal neighbours."""
+    found = []
+    for place, value in enumerate(values):
+        if found and found[-1][0] == value:
+            found[-1][2] += 1
+        else:
+            found.append([value, place, 1])
+    return [tuple(run) for run in found]

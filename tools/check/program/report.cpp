@@ -24,6 +24,19 @@ std::string source_line(Place place) {
   return number >= 1 && number <= at->second.size() ? at->second[number - 1] : "";
 }
 
+/// The site's worst request, for a picture (docs/pictures.md); null where none was kept.
+static nlohmann::ordered_json worst_of(const AccessSite& site) {
+  if (!site.worst) return nullptr;
+  nlohmann::ordered_json addresses = nlohmann::ordered_json::array();
+  for (size_t lane = 0; lane < site.worst->address.size(); ++lane) {
+    const bool active = (site.worst->active >> lane & 1) != 0;
+    addresses.push_back(active ? nlohmann::ordered_json(site.worst->address[lane]) : nullptr);
+  }
+  return {{"block", site.worst->block}, {"warp", site.worst->warp},   {"addresses", addresses},
+          {"start", site.worst->start}, {"units", site.worst->units}, {"ideal", site.worst->ideal},
+          {"rule", site.worst->rule}};
+}
+
 void write(const Report& report) {
   const char* path = std::getenv("COOKBOOK_CHECK_REPORT");
   FILE* file = path ? std::fopen(path, "w") : nullptr;
@@ -52,6 +65,8 @@ void write(const Report& report) {
                      {"space", to_string(site.space)},
                      {"op", to_string(site.op)},
                      {"buffer", site.buffer},
+                     {"bytes", site.bytes_per_lane},
+                     {"worst", worst_of(site)},
                      {"requests", site.requests},
                      {"sectors", site.sectors},
                      {"ideal_sectors", site.ideal_sectors},

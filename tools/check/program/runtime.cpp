@@ -512,6 +512,7 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
                  const PointerArgument* pointers, int pointer_count) {
   [[maybe_unused]] static const bool tracing = [] {
     if (!tracing_available()) return false;
+    keep_requests = std::getenv("COOKBOOK_CHECK_REQUESTS") != nullptr;
     start_trace({environment_number("COOKBOOK_CHECK_THREADS", 0, 0, ~uint64_t{0}),
                  environment_number("COOKBOOK_CHECK_LAUNCHES", 0, 0, ~uint64_t{0})});
     std::atexit(&end_tracing);
