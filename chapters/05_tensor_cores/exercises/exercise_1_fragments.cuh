@@ -51,7 +51,7 @@ struct ExerciseFragments : mma_ldmatrix::KernelLevel<exercise_fragments::Config>
   };
 
   static Claims claims(const Problem& p) {
-    const auto tiles = ceil_div(p.m, 128) * ceil_div(p.n, 128) * ceil_div(p.k, 64);
+    const std::int64_t tiles = (p.m + 127) / 128 * ((p.n + 127) / 128) * ((p.k + 63) / 64);
     return {shared_loads().on("b").wavefronts_per_request(4),
             shared_loads().on("b").requests(8.0 * 4 * 2 * static_cast<double>(tiles))};
   }
