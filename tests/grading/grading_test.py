@@ -82,6 +82,8 @@ class Lint(unittest.TestCase):
     def test_a_whole_file_includes_what_is_listed(self):
         text = '#pragma once\n#include "common/device/math.cuh"\nnamespace a {\n}\n'
         self.assertEqual(lint.lint(text, region=False, includes=["common/device/"]), [])
+        for outside in ("template <> inline constexpr bool std::is_trivially_copyable_v<int> = true;", "int a;", "using namespace a;"):
+            self.assertIn("in no namespace", lint.lint(f"namespace a {{\nint b;\n}}\n{outside}\ninline namespace c::d {{}}", region=False)[0][1])
         for header in ("/etc/passwd", "common/device/../harness/x.hpp", "common/harness/verdict/check.hpp"):
             self.assertTrue(lint.lint(f'#include "{header}"\n', region=False, includes=["common/device/"]), header)
 
@@ -863,7 +865,7 @@ class WholeLadder(museum.InFolder):
         self.submit("hidden_include", {"level_2_shuffle.cuh": museum.change(
             self.level, ('"tile_scan.cuh"', '"mine.cuh"')), "mine.cuh": '#include <cstdlib>\n'})
         self.submit("in_place_of_math", {"level_2_shuffle.cuh": museum.change(
-            self.level, ('"tile_scan.cuh"', '"mine.cuh"')), "mine.cuh": '#include "math.h"\n', "math.h": "int a;\n"})
+            self.level, ('"tile_scan.cuh"', '"mine.cuh"')), "mine.cuh": '#include "math.h"\n', "math.h": "namespace a {\nint a;\n}\n"})
         assignment = assignments.Assignment(self.folder / "task")
         builder = build.Builder(BUILD, assignment)
         builder.prepare()
