@@ -356,6 +356,13 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
                            "a store to memory that is not its own in host code at transpose.cuh:72"),
     "plan_copies_over_counts": (with_run("    std::size_t some = shape.rows > 0;\n    memcpy(const_cast<DeviceInfo*>(&device_info()), "
                                          "&some, 4 * some);"), 0, 0, "a store to memory that is not its own"),
+    "plan_forges_at_its_end": (with_run("", before=PLAN.replace("%s", "~Plan() { const_cast<DeviceInfo&>(device_info()).sm_count += 1; }") +
+                                        "  static Plan prepare(const Problem& problem, const Buffers& buffers) { return {problem, "
+                                        "buffers}; }\n"), 0, 0, "a store to memory that is not its own"),
+    "exception_forges_counts": (change(with_run("    if (shape.rows > 0) throw Mine(\"a\");", before="  struct Mine : std::invalid_argument {\n"
+                                                "    using std::invalid_argument::invalid_argument;\n    const char* what() const noexcept "
+                                                "override {\n      const_cast<DeviceInfo&>(device_info()).sm_count += 1;\n      return "
+                                                "\"a\";\n    }\n  };\n")), 0, 0, "cannot be counted"),
     "plan_looks_for_inputs": (with_run("    long sum = 0;\n    for (int i = 0; i < 4096; i += 8) sum += *reinterpret_cast<const long*>("
                                        "reinterpret_cast<const char*>(&sum) + i);\n    if (sum == 7) return;"), 0, 0,
                               "a load from memory that is not its own"),

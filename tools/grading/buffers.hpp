@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The buffers of a problem in the process of a submission.
+// The buffers of a problem's tensors in the process of a submission.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/backend/backend.hpp"
@@ -16,7 +17,7 @@ namespace cookbook::grading {
 class Buffers {
  public:
   /// Allocates; throws std::bad_alloc.
-  Buffers(const AnyProblem& problem, const Variant& variant) : specs_(problem.tensors()) {
+  Buffers(std::vector<TensorSpec> specs, const Variant& variant) : specs_(std::move(specs)) {
     for (const TensorSpec& spec : specs_) {
       const std::size_t shift =
           static_cast<std::size_t>(variant.misalign_elements) * dtype_bytes(spec.dtype);

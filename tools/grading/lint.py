@@ -224,7 +224,14 @@ def lint(text, first_line=1, region=True, includes=(), own_tags=(), workspaces=F
         if wrong:
             found.append((line, wrong))
     tokens = [token for token in tokens if token.line not in directives and token.kind != "comment"]
+    heads = False  # in `namespace a::b`, before its brace
     for at, (line, kind, body) in enumerate(tokens):
+        if not region and not stack:
+            # What is specialised of std or the book would stand there.
+            heads = body != "{" and (heads or body == "namespace")
+            if not heads and body not in ("{", "}", ";", "inline"):
+                found.append((line, f"`{body[:60]}` stands in no namespace: write all of your code in one"))
+                break
         if kind in ("word", "number") and len(body) > MOST_NAME:
             found.append((line, f"a name or a number has {len(body):,} characters; at most {MOST_NAME}"))
         elif kind == "word":

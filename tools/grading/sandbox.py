@@ -158,8 +158,9 @@ def limited(command, seconds=60, memory_mb=4096, file_mb=256):
 KINDS = {"bubblewrap": "bubblewrap (no network, own processes, nothing writable but its memory)",
          "namespaces": "namespaces by unshare (no network, own processes, nothing writable but its memory)",
          "limits": "limits only: NO sandbox; what was submitted can read and write what you can"}
-NO_SANDBOX = ("no sandbox works here, so nothing is graded: apt-get install bubblewrap (on Ubuntu 24.04 also what "
-              "docs/teaching.md says of its profile); --no-sandbox grades without one, only for submissions that you trust")
+NO_SANDBOX = ("no sandbox works here, so nothing is graded: apt-get install bubblewrap; where it is installed, this system "
+              "forbids the namespaces of ordinary users, and docs/teaching.md says how to allow them. --no-sandbox grades "
+              "without one: only submissions that you trust")
 
 
 def describe():

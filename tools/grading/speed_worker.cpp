@@ -75,7 +75,7 @@ class Session {
     if (const Support support = submitted.level.supports(*problem_, device_info()); !support) {
       throw std::runtime_error("unsupported: " + support.reason);
     }
-    buffers_.emplace(*problem_, Variant{});
+    buffers_.emplace(problem_->tensors(), Variant{});
     run_ = submitted.level.prepare(*problem_, buffers_->pointers());
     synchronize();
     return json::object();

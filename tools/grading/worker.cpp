@@ -21,6 +21,7 @@
 #include <optional>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "common/backend/backend.hpp"
 #include "common/backend/observe.hpp"
@@ -61,9 +62,10 @@ json trace_json(const simt::Trace& trace) {
 
 // Host code of a submission writes its own stack and what it has allocated. Anything else, such as
 // the counts of the tracer, ends the process. What this program has allocated it does not read,
-// either: the inputs are there.
+// either: the inputs are there. Only code of submissions is instrumented, so this also holds where
+// it is called as a destructor, or to say what an exception is.
 struct Allowed {
-  bool runs = false;            // host code of the submission does
+  bool runs = false;            // what is allocated now is the submission's
   std::uintptr_t stack = 0;     // where its stack begins, growing down
   char *begin, *next, *end;     // what it allocates
   std::uintptr_t heap = 0;      // of this program: from here to the break
@@ -72,7 +74,6 @@ struct Allowed {
 Allowed allowed;
 
 void check_host_access(std::uintptr_t address, std::size_t bytes, bool writes, void*) {
-  if (!allowed.runs) return;
   constexpr std::size_t kStackBytes = 8 << 20;
   const std::uintptr_t end = address + bytes;
   const auto in = [&](const void* first, const void* last) {
@@ -85,7 +86,7 @@ void check_host_access(std::uintptr_t address, std::size_t bytes, bool writes, v
   if (address >= allowed.exception[0] && end <= allowed.exception[1]) return;
   const bool of_program = above || (end > allowed.heap && in(nullptr, sbrk(0)));
   if (!writes && !of_program) return;
-  allowed.runs = false;
+  simt::observe_host_access = nullptr;
   simt::end_process(writes ? "a store to memory that is not its own"
                            : "a load from memory that is not its own");
 }
@@ -136,7 +137,8 @@ json run_task(const json& task) {
     return submitted->level.supports(*problem, device);
   });
   if (!support) return end(Fault::unsupported, "unsupported: " + support.reason);
-  Buffers own(*problem, {task.at("pitch"), task.at("shift")});
+  const std::vector<TensorSpec> tensors = submitted_code([&] { return problem->tensors(); });
+  Buffers own({tensors.begin(), tensors.end()}, {task.at("pitch"), task.at("shift")});
   set_observer({.launch = [](const void*, const LaunchConfig* launched) {
     simt::open_device_memory(launched != nullptr);
     allowed.runs = launched == nullptr;

@@ -38,9 +38,8 @@ struct KernelCall {
   template <class... P>
   COOKBOOK_SIMT_UNTRACED KernelCall(void (*)(P...), const Arguments<P...>& arguments_)
       : invoke(&invoke_kernel<P...>), arguments(&arguments_), argument_bytes(sizeof(arguments_)) {
-    // A copy is made on the device, where no tracer sees what a constructor does. The builtin,
-    // because nobody can specialise it.
-    static_assert((__is_trivially_copyable(P) && ...),
+    // A copy is made on the device, where no tracer sees what a constructor does.
+    static_assert((std::is_trivially_copyable_v<P> && ...),
                   "the arguments of a kernel must be trivially copyable");
   }
   COOKBOOK_SIMT_UNTRACED KernelCall(void (*invoke_)(void*, const void*), const void* arguments_,
