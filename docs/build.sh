@@ -105,7 +105,7 @@ if [ -s "$out/warnings.txt" ]; then
   cat "$out/warnings.txt" >&2
   exit 1
 fi
-python3 -B docs/edit_menu.py "$out/html"
+python3 -B docs/edit_site.py "$out/html"
 python3 -B docs/make_search.py "$out/html"
 python3 -B docs/check_site.py "$out/html"
 

@@ -50,9 +50,10 @@ function long() {
     && node.innerText.length / lines(node) > 80).slice(0, 3).map((node) => node.innerText.slice(0, 40));
 }
 
-// The levels of the dots of a roofline, in their order.
+// [level, place among all dots] of the first dot of each level of a roofline.
 function dots() {
-  return d3.selectAll(".explore a.mark").data().map((one) => one.level.name);
+  const names = d3.selectAll(".explore a.mark").data().map((one) => one.level.name);
+  return [...new Set(names)].map((name) => [name, names.indexOf(name)]);
 }
 
 // Where the document of every page finds them.

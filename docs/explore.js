@@ -88,7 +88,7 @@
       `<span class=${one.memory}>${MARK[one.memory]}</span> ${one.name} ${plain(one.gbps)} GB/s`).join(", ") +
       "; full: measured by ncu, open: counted. Hover or tap a dot, click it for its level; drag to move, Ctrl and wheel to zoom. " + D3;
     let energy = null;  // the ladder whose energy is shown
-    let shown = ladders.slice(0, 1), zoom = null, redraw = null, described = [], firstTap = false;
+    let shown = ladders.slice(0, 1), zoom = null, redraw = null, described = [], firstTap = false, hiding = 0;
 
     function describe(level, dot, ladder, brief) {
       described.push(level);
@@ -190,6 +190,7 @@
       const here = (d) => [d, ...dots.filter((other) => d.dot && other.dot.memory === d.dot.memory && other.level !== d.level
         && Math.hypot(x(other.dot.x) - x(d.dot.x), y(other.level.speed) - y(d.level.speed)) < 12)];
       const show = (d) => {
+        clearTimeout(hiding);  // of the dot that was left
         tip.replaceChildren();
         described = [];
         for (const one of here(d)) describe(one.level, one.dot, one.ladder, one !== d);
@@ -197,7 +198,7 @@
       };
       for (const some of [marks, others]) {
         some.on("mouseenter", show).on("focus", show).on("mouseleave", () => {
-          setTimeout(() => { if (!tip.matches(":hover")) tip.hidden = true; }, 250);
+          hiding = setTimeout(() => { if (!tip.matches(":hover")) tip.hidden = true; }, 250);
         }).on("touchstart", (d) => { firstTap = tip.hidden || described[0] !== d.level; });
       }
       marks.on("click", (d) => {

@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from cookbook_plots import book, languages
+from cookbook_plots import book, languages, quotes
 
 from .fixtures import Folder
 
@@ -35,6 +35,14 @@ class Lines(Folder):
 
     def test_cpp(self):
         self.assertEqual(languages.cpp_lines("// no\nint a; // yes\n\n/* no\n   no */\nint b; /* yes */\n"), 2)
+
+    def test_lines_of_python_are_quoted_as_python(self):
+        self.file("loop.py", "def f():\n    # [quote loop]\n    for x in y:\n        z(x)\n    # [end quote]\n")
+        text, _ = quotes.filled("<!-- quote loop.py loop -->\n", self.folder)
+        self.assertEqual(text, "<!-- quote loop.py loop -->\n```python\nfor x in y:\n    z(x)\n```\n")
+        self.assertEqual(quotes.filled(text, self.folder)[0], text)
+        with self.assertRaisesRegex(ValueError, "has no // .quote other."):
+            quotes.filled("<!-- quote loop.py other -->\n", self.folder)
 
     def test_included(self):
         for name, text in {"chapters/a.cuh": '#include "chapters/b.cuh"\n#include "common/c.cuh"\n',
@@ -76,6 +84,11 @@ class Tables(unittest.TestCase):
         below = text.split("\n")[-1]
         self.assertNotIn("cutlass", below)
         self.assertIn("This book's levels: `any_shape`.", below)
+
+    def test_of_an_exception_its_name_is_kept(self):
+        self.assertEqual(languages.shortened("does not load: ImportError: cannot import name 'x' (/a/folder/tile"),
+                         "does not load: ImportError")
+        self.assertEqual(languages.shortened("not installed."), "not installed")
 
     def test_what_was_left_out_is_said_once_with_its_reason(self):
         document = self.document()

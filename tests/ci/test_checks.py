@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The checks of this folder, each with a right input and one on which it must fail."""
 import dataclasses
+import json
 import shutil
 import sys
 import unittest
@@ -12,7 +13,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docs"))
 import check_ptxas
 import check_site
 import check_sources
+import edit_site
 import make_pages
+import make_search
 from tokens import forget_sources
 from tree import Tree, said
 
@@ -262,6 +265,23 @@ class Pages(unittest.TestCase):
         page, added, removed, marked = make_pages.difference("int a;\nint b;\n", "int a;\nint c;\nint d;\n")
         self.assertEqual((added, removed, marked), (2, 1, {1, 2}))
         self.assertIn("added", page)
+
+    def test_the_menu_ends_with_the_reference(self):
+        menu = ('var NAVTREE =\n[\n  [ "Book", "index.html", [\n    [ "Chapters", "chapters.html", "chapters" ],\n'
+                '    [ "Namespaces", "namespaces.html", [\n      [ "All", "all.html", null ]\n    ] ],\n'
+                '    [ "Classes", "annotated.html", null ],\n    [ "Files", "files.html", null ]\n  ] ]\n];\n')
+        text, first = edit_site.edited(menu)
+        self.assertEqual(first, 1)
+        top = [entry[0] for entry in json.loads(text[text.index("["):].rstrip(";\n"))[0][2]]
+        self.assertEqual(top, ["Chapters", "Reference"])
+        with self.assertRaises(SystemExit):  # another Doxygen
+            edit_site.edited(menu.replace('"Files"', '"Sources"'))
+
+    def test_the_search_knows_where_a_word_is_introduced(self):
+        page = make_search.Sections()
+        page.feed('<div class="contents"><h2><a id="a"></a>One</h2><p>An <b>mbarrier</b> tells them.</p><h2>Two</h2>and so on</div>')
+        self.assertEqual([[make_search.squeeze(part) for part in section] for section in page.sections[1:]],
+                         [["a", "One", "An mbarrier tells them.", "mbarrier"], ["", "Two", "and so on", ""]])
 
     def test_source_is_escaped(self):
         self.assertIn("C&gt; ", make_pages.listing("template <class C> // a & b"))

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Puts Doxygen's lists of namespaces, classes and files under one entry of the menu, the last: a reader starts with chapters.
+"""Changes what Doxygen has written: its lists of namespaces, classes and files become one entry of the menu, the last,
+and only pages with formulas load MathJax.
 
-    edit_menu.py build/docs/html
+    edit_site.py build/docs/html
 """
 import re
 import sys
 from pathlib import Path
 
+MATHJAX = re.compile(r'<script type="text/x-mathjax-config">.*?</script>\s*<script[^>]*src="[^"]*MathJax.js"[^>]*></script>\s*',
+                     re.DOTALL)
 LISTS = ("Namespaces", "Classes", "Files")
 
 
@@ -15,7 +18,7 @@ def edited(text):
     """(navtreedata.js with the lists under "Reference", where they began)"""
     entries = re.findall(r'^    \[ "([^"]+)",', text, re.MULTILINE)
     if tuple(entries[-len(LISTS):]) != LISTS:
-        sys.exit(f"edit_menu: the menu ends with {entries[-len(LISTS):]}, not with {LISTS}")
+        sys.exit(f"edit_site: the menu ends with {entries[-len(LISTS):]}, not with {LISTS}")
     first = text.index(f'    [ "{LISTS[0]}",')
     end = text.index("\n  ] ]\n];", first)
     return f'{text[:first]}    [ "Reference", "files.html", [\n{text[first:end]}\n    ] ]{text[end:]}', len(entries) - len(LISTS)
@@ -30,6 +33,10 @@ def main():
     for index in folder.glob("navtreeindex*.js"):
         index.write_text(re.sub(r'(?<=":\[)(\d+)', lambda m: f"{first},{int(m[1]) - first}" if int(m[1]) >= first else m[1],
                                 index.read_text()))
+    for page in folder.glob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        if r"\(" not in text and r"\[" not in text:
+            page.write_text(MATHJAX.sub("", text), encoding="utf-8")
 
 
 if __name__ == "__main__":
