@@ -60,12 +60,23 @@ __global__ void reverse(const float* in, float* out, int cols, volatile int* fla
   if (c < cols) out[blockIdx.x * cols + c] = scale * in[blockIdx.x * cols + cols - 1 - c];
 }
 
+/// A zero in global memory, until the program ends.
+volatile int* zero_on_device() {
+  static const auto* memory = [] {
+    auto* made = new DeviceMemory(sizeof(int), "flag");
+    const int zero = 0;
+    made->copy_from_host(&zero, sizeof zero);
+    return made;
+  }();
+  return memory->as<volatile int>();
+}
+
 template <Hazard kHazard>
 struct Hazardous : planted::Level {
   static constexpr LevelText text{.name = "?", .changed = "one hazard"};
   static void run(const Plan& plan, Stream stream) {
     const planted::Problem& p = plan.problem;
-    static volatile int flag = 0;
+    static volatile int never = 0;
     static volatile int* volatile nowhere = nullptr;
     if (kHazard == Hazard::host_exception) throw 42;
     if (kHazard == Hazard::host_crash) *nowhere = 1;
@@ -75,9 +86,9 @@ struct Hazardous : planted::Level {
       std::free(const_cast<char*>(memory));
     }
     launch(reverse<kHazard>, {dim3(static_cast<unsigned>(p.rows)), dim3(64)}, stream,
-           plan.buffers.in, plan.buffers.out, static_cast<int>(p.cols), &flag);
+           plan.buffers.in, plan.buffers.out, static_cast<int>(p.cols), zero_on_device());
     if (kHazard == Hazard::host_hang) {
-      while (flag == 0) {
+      while (never == 0) {
       }
     }
   }
