@@ -149,6 +149,7 @@ class Builder:
             mounts = self.mounts()
             mounts += [part for part in self.flags[libraries] if part.startswith("/") and
                        not part.startswith(("/usr/", "/lib", *(f"{place}/" for place in mounts)))]
+            sandbox.give_to_other_user(*box, mounts)
             command = sandbox.boxed(sandbox.kind_of_sandbox(), box[0], [part.replace(str(box[0]), "/box") for part in command],
                                     self.limits, box[1], True, variables=[("TMPDIR", "/tmp")], mounts=mounts)
         else:
@@ -221,8 +222,6 @@ class Builder:
 
     def link_worker(self, confined, box, slot=None):
         box.mkdir(parents=True, exist_ok=True)
-        if slot is not None:
-            sandbox.give_to_other_user(confined.parent, slot, ())
         self.link([confined], "link_worker", box / "worker", None if slot is None else (confined.parent, slot))
         for path in (box, box / "worker"):
             path.chmod(0o755)

@@ -70,10 +70,12 @@ def as_other_user(slot, reads=()):
 
 
 def give_to_other_user(folder, slot, reads):
-    """The folder and the files in it, for a command that writes there and reads those places."""
-    if as_other_user(slot, reads):
+    """The folder and the files in it, to the user of a command that writes there and reads those places: back to root, if that
+    is who runs it."""
+    if os.geteuid() == 0:
+        owner = FIRST_UID + slot if as_other_user(slot, reads) else 0
         for path in (folder, *folder.iterdir()):
-            os.chown(path, FIRST_UID + slot, FIRST_UID + slot, follow_symlinks=False)
+            os.chown(path, owner, owner, follow_symlinks=False)
 
 
 # As text: the other user may not read the folder of the book.
