@@ -127,6 +127,7 @@ const std::map<int, std::vector<Fault>> kReasons = {
     {9, {Fault::false_claim, Fault::race}},
     {10, {Fault::wrong_result, Fault::race}},
     {11, {Fault::false_claim, Fault::wrong_result}},
+    {12, {Fault::wrong_result, Fault::wrong_result}},
 };
 const std::vector<Exercise> kShipped = [] {
   std::vector<Exercise> all;
@@ -299,7 +300,7 @@ TEST(Exercises, AllWrongSolutionsAreGradedHere) {
   for (const auto& entry : fs::recursive_directory_iterator(source_path("tests/solutions"))) {
     const std::string folder = entry.path().parent_path().filename(),
                       name = entry.path().filename();
-    if (name.find(".wrong.") == std::string::npos || !std::isdigit(folder[0])) continue;
+    if (!name.ends_with(".wrong.diff") || !std::isdigit(folder[0])) continue;
     files.insert(folder + "/" + name);
   }
   for (const Exercise& exercise : kWrong) {

@@ -34,7 +34,7 @@ __global__ void add_one_by_one(const float* x, Steps* steps) {
   steps->merged = merge(halves[0], halves[1]);
 }
 
-Steps run() {
+Steps all_steps() {
   DeviceMemory x(sizeof kX, "x"), memory(sizeof(Steps), "steps");
   x.copy_from_host(kX, sizeof kX);
   launch(add_one_by_one<void>, {dim3(1), dim3(1)}, {}, x.as<float>(), memory.as<Steps>());
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   using namespace cookbook;
   const auto file = json_argument(argc, argv);
   if (!file) take_no_arguments(argc, argv);
-  const softmax::Steps steps = softmax::run();
+  const softmax::Steps steps = softmax::all_steps();
   if (file) {
     softmax::write_data(*file, steps);
     return 0;

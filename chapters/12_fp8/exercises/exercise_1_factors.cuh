@@ -43,6 +43,15 @@ struct ExerciseFactors : scales_by_tma::LevelOn<exercise_factors::Config> {
   static Claims claims(const Problem& p) {
     return {tma_loads("scale_a").requests(boxes_of_a(p)), global_loads("scale_a").requests(0)};
   }
+  static Support supports(const Problem&, const DeviceInfo& device) {
+    return device.cc() == 90 ? Support::yes() : Support::no("needs sm_90a (wgmma)");
+  }
+  static TmaPlan prepare(const Problem& p, const Buffers& at) {
+    if (LevelOn::supports(p, device_info())) return LevelOn::prepare(p, at);
+    TmaPlan plan{p, at};  // rows that TMA cannot copy
+    plan.fallback = true;
+    return plan;
+  }
 };
 
 }  // namespace cookbook::fp8
