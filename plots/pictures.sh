@@ -15,7 +15,7 @@ record() {  # [size=64x24] record <chapter> <ladder> <level>...
   local level
   for level in "${@:3}"; do
     "$build/chapter-$1" --ladder "$2" --level "$level" ${size:+--size "$size"} --explain --draw "$scratch" >"$scratch/log" ||
-      [ "$?" -eq 1 -a -n "${size:-}" ] || { cat "$scratch/log" >&2; exit 1; }  # claims are of another size
+      { [ "$?" -eq 1 ] && [ -n "${size:-}" ]; } || { cat "$scratch/log" >&2; exit 1; }  # claims are of another size
     cp "$scratch/$2-$level.json" "$folder/"
   done
 }
