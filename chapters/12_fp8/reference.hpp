@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -13,26 +12,8 @@
 
 namespace cookbook::fp8 {
 
-/// The values of the 256 e4m3 numbers: one sign bit, four of exponent (bias 7), three of fraction;
-/// no infinity.
-inline const std::array<float, 256>& e4m3_values() {
-  static const std::array<float, 256> values = [] {
-    std::array<float, 256> all{};
-    for (int bits = 0; bits < 256; ++bits) {
-      const int exponent = bits >> 3 & 15, fraction = bits & 7;
-      const float magnitude =
-          exponent == 15 && fraction == 7 ? std::numeric_limits<float>::quiet_NaN()
-          : exponent == 0                 ? std::ldexp(static_cast<float>(fraction), -9)
-                          : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
-      all[static_cast<std::size_t>(bits)] = bits & 128 ? -magnitude : magnitude;
-    }
-    return all;
-  }();
-  return values;
-}
-
-/// Row `row` of C in fp64, and the error bound of a kernel that multiplies with tensor cores. b:
-/// the decoded B, n x k. value, bound: n elements.
+/// Row `row` of C in fp64, and the error bound of a kernel that multiplies with tensor cores.
+/// value, bound: n elements.
 ///
 /// The bound. A tensor core adds 32 terms and the accumulator. It keeps 13 bits below the largest
 /// exponent among them, and 13 fraction bits of the result (docs/simt.md, "What tensor cores add
@@ -45,14 +26,13 @@ inline void scaled_row(const HostTensor& a, const HostTensor& b, const HostTenso
                        double* value, double* bound) {
   constexpr std::int64_t kBlock = 128, kStep = 32;
   constexpr float kUnit = 0x1p-13f;
-  const auto* bits = a.data<std::uint8_t>() + row * a.spec.pitch;
-  std::vector<float> left(static_cast<std::size_t>(k));
-  for (std::int64_t i = 0; i < k; ++i) left[static_cast<std::size_t>(i)] = e4m3_values()[bits[i]];
+  std::vector<double> left(static_cast<std::size_t>(k)), right(left.size());
+  a.read_row(row, k, left.data());
   const auto* scales_a = scale_a.data<float>();
   const auto* scales_b = scale_b.data<float>();
   const double u32 = unit_roundoff(DType::f32);
   for (std::int64_t col = 0; col < n; ++col) {
-    const auto* right = b.data<std::uint8_t>() + col * b.spec.pitch;
+    b.read_row(col, k, right.data());
     double total = 0, lost = 0, magnitude = 0;
     bool any = false;  // an infinite scale times a sum of unknown sign: any value is right
     for (std::int64_t block = 0; block * kBlock < k; ++block) {
@@ -63,7 +43,8 @@ inline void scaled_row(const HostTensor& a, const HostTensor& b, const HostTenso
         float largest = static_cast<float>(std::fabs(sum) + block_lost), all = 0, cut = 0;
         const std::int64_t count = std::min(kStep, k - step);
         for (std::int64_t i = 0; i < count; ++i) {
-          terms[i] = left[static_cast<std::size_t>(step + i)] * e4m3_values()[right[step + i]];
+          const auto x = static_cast<std::size_t>(step + i);
+          terms[i] = static_cast<float>(left[x] * right[x]);
           sum += static_cast<double>(terms[i]);  // both exact: a term has 8 significant bits
           all += std::fabs(terms[i]);
           largest = std::max(largest, std::fabs(terms[i]));

@@ -338,6 +338,8 @@ class Pages(Folder):
         text = self.page.read_text()
         self.assertRegex(text, r"load -->\n\n!\[The bank grid [^]]+\]\(\.\./\.\./plots/figures/pictures/copy-mine-shared-load.svg\)\n\nmore")
         self.assertEqual((self.fill()[0], self.wrong(drawn)), (text, ""))
+        alternative, said = re.search(r"!\[([^]]+)\]", text)[1], re.search("<desc>(.*)</desc>", next(iter(drawn.values())))[1]
+        self.assertTrue(said.startswith(alternative) and len(said) > len(alternative), "the page has the first sentences only")
 
     def test_a_picture_of_other_data_is_found(self):
         drawn = self.write()

@@ -4,7 +4,7 @@
 // a thread has.
 #pragma once
 
-#include "chapters/12_fp8/level_3_scales_by_tma.cuh"
+#include "chapters/12_fp8/exercise_level.hpp"
 
 namespace cookbook::fp8 {
 
@@ -32,26 +32,13 @@ struct Config : scales_by_tma::Config {
 
 }  // namespace exercise_factors
 
-struct ExerciseFactors : scales_by_tma::LevelOn<exercise_factors::Config> {
+struct ExerciseFactors : ExerciseLevel<exercise_factors::Config> {
   static constexpr LevelText text{
       .name = "exercise_factors",
       .changed = "level 3 without A's scales",
       .expect = "each element multiplied by both of its scales, without a load from global memory",
       .ladder = "fp8",
   };
-
-  static Claims claims(const Problem& p) {
-    return {tma_loads("scale_a").requests(boxes_of_a(p)), global_loads("scale_a").requests(0)};
-  }
-  static Support supports(const Problem&, const DeviceInfo& device) {
-    return device.cc() == 90 ? Support::yes() : Support::no("needs sm_90a (wgmma)");
-  }
-  static TmaPlan prepare(const Problem& p, const Buffers& at) {
-    if (LevelOn::supports(p, device_info())) return LevelOn::prepare(p, at);
-    TmaPlan plan{p, at};  // rows that TMA cannot copy
-    plan.fallback = true;
-    return plan;
-  }
 };
 
 }  // namespace cookbook::fp8

@@ -3,7 +3,7 @@
 // show it. Find the smallest that does, and repair the line.
 #pragma once
 
-#include "chapters/12_fp8/level_3_scales_by_tma.cuh"
+#include "chapters/12_fp8/exercise_level.hpp"
 
 namespace cookbook::fp8 {
 
@@ -26,26 +26,13 @@ struct Config : scales_by_tma::Config {
 
 }  // namespace exercise_weights
 
-struct ExerciseWeights : scales_by_tma::LevelOn<exercise_weights::Config> {
+struct ExerciseWeights : ExerciseLevel<exercise_weights::Config> {
   static constexpr LevelText text{
       .name = "exercise_weights",
       .changed = "level 3 with a mistake in where it finds B's scales",
       .expect = "the scale of the block of B that is being multiplied",
       .ladder = "fp8",
   };
-
-  static Claims claims(const Problem& p) {
-    return {tma_loads("scale_a").requests(boxes_of_a(p)), global_loads("scale_a").requests(0)};
-  }
-  static Support supports(const Problem&, const DeviceInfo& device) {
-    return device.cc() == 90 ? Support::yes() : Support::no("needs sm_90a (wgmma)");
-  }
-  static TmaPlan prepare(const Problem& p, const Buffers& at) {
-    if (LevelOn::supports(p, device_info())) return LevelOn::prepare(p, at);
-    TmaPlan plan{p, at};  // rows that TMA cannot copy
-    plan.fallback = true;
-    return plan;
-  }
 };
 
 }  // namespace cookbook::fp8

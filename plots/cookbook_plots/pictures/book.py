@@ -144,6 +144,6 @@ def filled(text, page, root, drawn):
         path = root / DRAWN / f"{name}.svg"
         drawn[path] = picture.svg()
         up = "../" * len(page.parent.relative_to(root).parts)
-        alt = picture.description.replace("[", "(").replace("]", ")")
+        alt = picture.alternative().replace("[", "(").replace("]", ")")
         return f"{match[1]}\n![{alt}]({up}{DRAWN}/{path.name})\n"
     return MARK.sub(place, text)

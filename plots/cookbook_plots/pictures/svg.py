@@ -3,6 +3,7 @@
 
 Coordinates are in units of which WIDTH make the picture's width. At 360 pixels a unit is about a pixel.
 """
+import re
 import textwrap
 from xml.sax.saxutils import escape, quoteattr
 
@@ -69,6 +70,15 @@ class Picture:
 
     def __init__(self, title, description):
         self.title, self.description, self.parts, self.y = title, description, [], MARGIN
+
+    def alternative(self, most=15):
+        """The first sentences of the description, as a page's alternative text: the page says the rest."""
+        first, *more = re.split(r"(?<=\.) ", self.description)
+        for sentence in more:
+            if len(f"{first} {sentence}".split()) > most:
+                break
+            first += f" {sentence}"
+        return first
 
     def rect(self, x, y, width, height, style="", fill=None, tip=""):
         look = (f' class="{style}"' if style else "") + (f' fill="{fill}"' if fill else "")
