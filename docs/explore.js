@@ -48,7 +48,7 @@
 
   // On a phone the ladders' figure would be cut off: bars that fit stand in its place.
   function phone(box, ladders) {
-    for (const ladder of ladders.slice().reverse()) {
+    for (const ladder of ladders.filter((one) => one.device === ladders[0].device).reverse()) {
       const part = document.createElement("div");
       part.className = "explore explore-chart on-phone";
       box.insertBefore(part, box.firstChild);
@@ -68,11 +68,15 @@
     panel.className = "explore";
     box.insertBefore(panel, box.firstChild);
     const bar = add(panel, "div", { className: "explore-bar" });
-    const choice = add(bar, "select", { title: "Which ladder" });
-    ladders.forEach((one, i) => add(choice, "option", { value: i, textContent: one.ladder + " · " + one.size }));
-    const same = ladders.filter((one) => one.unit === ladders[0].unit);
+    const choice = add(bar, "select", { title: "Which ladder, on which GPU" });
+    const elsewhere = (one) => (one.device === ladders[0].device ? "" : " · " + one.device);
+    ladders.forEach((one, i) =>
+      add(choice, "option", { value: i, textContent: one.ladder + " · " + one.size + elsewhere(one) }));
+    const same = ladders.filter((one) => one.unit === ladders[0].unit && !elsewhere(one));
     ladders.forEach((one, i) => {
-      if (one.levels.some((level) => level.energy)) add(choice, "option", { value: "energy" + i, textContent: one.ladder + " · energy" });
+      if (one.levels.some((level) => level.energy)) {
+        add(choice, "option", { value: "energy" + i, textContent: one.ladder + " · energy" + elsewhere(one) });
+      }
     });
     if (same.length > 1) add(choice, "option", { value: "all", textContent: "all ladders in " + same[0].unit });
     const button = (text, title) => add(bar, "button", { type: "button", textContent: text, title });

@@ -162,11 +162,19 @@ def results():
     return Results(found[0]) if found else None
 
 
+@cache
+def other_results():
+    """Those of other GPUs."""
+    return [Results(folder) for folder in gpus()[1:]]
+
+
 def roofline_data(number):
-    """What explore.js draws a chapter's rooflines from: a ladder each, with its roofs and the dots of its levels."""
+    """What explore.js draws a chapter's rooflines from: a ladder each, with its roofs and the dots of its levels; those of
+    the GPU of the READMEs first."""
     info = next(info for info in book.chapters() if info.number == number)
     sections = level_labels(info)
-    found = [ladder_data(run, sections) for run in (results().of_chapter(number) if results() else []) if len(run.timed) > 1]
+    every = [results(), *other_results()] if results() else []
+    found = [ladder_data(run, sections) for one in every for run in one.of_chapter(number) if len(run.timed) > 1]
     text = json.dumps(found, ensure_ascii=False).replace("</", "<\\/")
     return f'<script type="application/json" class="roofline-data">{text}</script>'
 

@@ -1262,7 +1262,7 @@ TEST(Claims, SpeedIsHeldAgainstItsOwnMeasurement) {
   const auto holds = [&](const Claim& claim) {
     ClaimResult result;
     result.claim = claim;
-    check_speed_claim(result, level);
+    check_speed_claim(result, level, "NVIDIA H200", "");
     return result.holds;
   };
   EXPECT_EQ(holds(faster_than_previous(2)), true);

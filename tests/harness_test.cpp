@@ -211,14 +211,37 @@ TEST(Claims, SpeedIsOpenUntilMeasuredAndFalseWhenMissed) {
   LevelResult level;
   ClaimResult claim;
   claim.claim = faster_than_previous(1.5);
-  check_speed_claim(claim, level);
+  check_speed_claim(claim, level, "NVIDIA H200", "");
   EXPECT_FALSE(claim.holds.has_value());  // null, never true
   level.vs_previous = Ratio{1.4, 1.39, 1.41};
-  check_speed_claim(claim, level);
+  check_speed_claim(claim, level, "NVIDIA H200", "");
   EXPECT_EQ(claim.holds, false);
   level.vs_previous = Ratio{1.6, 1.59, 1.61};
-  check_speed_claim(claim, level);
+  check_speed_claim(claim, level, "NVIDIA H200", "");
   EXPECT_EQ(claim.holds, true);
+}
+
+TEST(Claims, SpeedIsFalseOnlyOnTheGpuItWasClaimedFor) {
+  LevelResult level;
+  level.vs_previous = Ratio{1.018, 1.01, 1.02};
+  const auto checked = [&](const Claim& claim, const std::string& device) {
+    ClaimResult result;
+    result.claim = claim;
+    check_speed_claim(result, level, device, "H200");
+    level.claims = {result};
+    return result;
+  };
+  const Claim claim = faster_than_previous(1.02);
+  EXPECT_EQ(checked(claim, "NVIDIA H200").holds, false);
+  EXPECT_FALSE(is_right(level));
+  const ClaimResult elsewhere = checked(claim, "NVIDIA H100 80GB HBM3");
+  EXPECT_EQ(elsewhere.holds, std::nullopt);
+  EXPECT_EQ(elsewhere.measured, "1.018 here; 1.02 claimed on H200");
+  EXPECT_TRUE(is_right(level));
+  EXPECT_EQ(checked(faster_than_previous(1.01), "NVIDIA H100 80GB HBM3").holds, true);
+  // A claim for that very GPU is held against it, and no longer against the chapter's.
+  EXPECT_EQ(checked(for_gpu("H100", claim), "NVIDIA H100 80GB HBM3").holds, false);
+  EXPECT_EQ(checked(for_gpu("H100", claim), "NVIDIA H200").holds, std::nullopt);
 }
 
 TEST(Result, AboveItsRoofOrAFalseClaimIsNotAllRight) {
@@ -614,7 +637,7 @@ TEST(Console, NoLineIsOver100Columns) {
           EXPECT_CONTAINS(unwrapped(text), said);
         }
         if (print == print_summary || result.backend == "cuda") {  // libraries run on a GPU only
-          EXPECT_CONTAINS(unwrapped(text), "wrong: out[12345]");
+          EXPECT_CONTAINS(unwrapped(text), "outside this ladder's error bound: out[12345]");
         }
       }
     }

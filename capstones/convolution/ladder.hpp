@@ -9,6 +9,7 @@ namespace cookbook {
 inline Chapter capstone() {
   Chapter chapter;
   chapter.title = "Convolution of an image: windows that overlap";
+  chapter.speed_claims_for = "H200";
 
   auto ladder = ladder_over<convolution::Problem>(
       "convolution", "5 x 5 filter over an image, fp32, zeros outside", {"rows", "cols"});

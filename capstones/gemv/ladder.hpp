@@ -10,6 +10,7 @@ namespace cookbook {
 inline Chapter capstone() {
   Chapter chapter;
   chapter.title = "Matrix times vector: what decoding a language model waits for";
+  chapter.speed_claims_for = "H200";
 
   auto ladder =
       ladder_over<gemv::Problem>("gemv", "y = A x, A and x of bf16, y of fp32", {"M", "K"});

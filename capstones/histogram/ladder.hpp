@@ -10,6 +10,7 @@ namespace cookbook {
 inline Chapter capstone() {
   Chapter chapter;
   chapter.title = "Histogram: atomics without conflicts, at the speed of reading";
+  chapter.speed_claims_for = "H200";
 
   auto uniform = ladder_over<histogram::Problem>("uniform", "counts of random keys below 256, u32",
                                                  {"n", "bins", "equal"});

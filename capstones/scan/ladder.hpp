@@ -9,6 +9,7 @@ namespace cookbook {
 inline Chapter capstone() {
   Chapter chapter;
   chapter.title = "Inclusive scan: every sum of a prefix, in one pass over memory";
+  chapter.speed_claims_for = "H200";
 
   auto ladder = ladder_over<scan::Problem>("scan", "out[i] = in[0] + ... + in[i], fp32", {"n"});
   ladder.roof = Roof::hbm_copy;

@@ -33,6 +33,7 @@ namespace cookbook {
 [[maybe_unused]] static Chapter headed(Chapter chapter) {
   chapter.number = ${number};
   chapter.title = \"${title}\";
+  chapter.speed_claims_for = \"H200\";
   return chapter;
 }
 

@@ -54,6 +54,7 @@ inline Chapter capstone() {
   using namespace softmax;
   Chapter chapter;
   chapter.title = "library/rows: the kernel that suits the rows";
+  chapter.speed_claims_for = "H200";
   const auto rows_of = [&]<class Client>(const char* name, const char* title, Size gpu) {
     using P = typename Client::Level::Problem;
     auto ladder = row_ladder<P>(name, title, gpu, {64, 20480});

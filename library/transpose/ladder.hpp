@@ -29,6 +29,7 @@ inline Ladder transpose_ladder(std::string name, std::string title, Size gpu, Si
 inline Chapter capstone() {
   Chapter chapter;
   chapter.title = "library/transpose: the kernel that suits the matrix";
+  chapter.speed_claims_for = "H200";
   chapter.ladders = {
       transpose_ladder(
           "transpose", "out[c][r] = in[r][c], fp32", {8192, 8192}, {1024, 768}, {256, 192},

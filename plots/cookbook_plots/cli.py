@@ -180,11 +180,11 @@ def make(options, chapters, is_committed, files):
     """Writes into `files`, or checks. The exit status."""
     wrong = []
     all_results = [read(folder) for folder in gpus(options.results)]
-    first, first_names = (all_results[0] if all_results else None), {}
+    all_names = []
     for results in all_results:
         names = figure_names(results, chapters)
         folder = options.out / results.gpu
-        first_names = first_names or names
+        all_names.append(names)
         wrong += results.above_roof()
         text = csv_text(results, chapters)
         file = folder / "figures.csv"
@@ -202,7 +202,7 @@ def make(options, chapters, is_committed, files):
     if options.check:
         wrong += stale_counters(options.results / SIMT)
     if is_committed:
-        wrong += tables.update(chapters, first, first_names, options.check, options.root, files)
+        wrong += tables.update(chapters, all_results, all_names, options.check, options.root, files)
     for line in wrong:
         print(line, file=sys.stderr)
     if not wrong:

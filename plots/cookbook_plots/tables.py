@@ -3,7 +3,7 @@
 chapters before and after, quotes of sources (quotes.py), and pictures (pictures)."""
 import re
 
-from . import autotuning, book, comparison, languages, memories, quotes
+from . import across, autotuning, book, comparison, languages, memories, quotes
 from .comparison import measured_with
 from .markup import STALE_NOTE, code, duration, energy, mark, percent, picture, significant, table, with_ratio
 from .pictures import book as pictures
@@ -332,9 +332,13 @@ def with_neighbours(text, line, name):
     return re.sub(rf"{NEIGHBOURS}\n(?:(?:Previous|Next): .*\n)?", lambda _: f"{NEIGHBOURS}\n{line}\n", text)
 
 
-def targets(chapters, results, figures, root=book.ROOT):
-    """(file, text between its markers or None, its chapter or None) of every page that is written into."""
-    yield root / "README.md", book_text(chapters, results, figures), None
+def targets(chapters, every, names, root=book.ROOT):
+    """(file, text between its markers or None, its chapter or None) of every page that is written into. `every`, `names`:
+    the Results of each GPU and the names of its figures; the READMEs show those of the first."""
+    results, figures = (every[0], names[0]) if every else (None, {})
+    others = [f"<details><summary>On {across.short(other)}</summary>\n\n{book_text(chapters, other, drawn)}\n\n</details>"
+              for other, drawn in zip(every[1:], names[1:])]
+    yield root / "README.md", "\n\n".join([book_text(chapters, results, figures), *others]), None
     for info in chapters:
         folder = root / "chapters" / info.folder
         if (folder / "README.md").exists():
@@ -345,15 +349,18 @@ def targets(chapters, results, figures, root=book.ROOT):
         yield page, None, None
     if (root / "docs/pictures.md").exists():
         yield root / "docs/pictures.md", None, None
-    page = root / "docs/languages.md"
-    if page.exists():
-        yield page, languages.text(results, root), None
+    for page, text in ((root / "docs/languages.md", lambda: languages.text(results, root)),
+                       (root / "docs/gpus.md", lambda: across.text(every, chapters))):
+        if page.exists():
+            yield page, text(), None
 
 
-def update(chapters, results, figures, check, root, files):
-    """Writes tables, links and quotes into `files`, or with `check` only compares. Returns what is wrong, a line each."""
+def update(chapters, every, names, check, root, files):
+    """Writes tables, links and quotes into `files`, or with `check` only compares. `every`, `names`: as for targets().
+    Returns what is wrong, a line each."""
+    results = every[0] if every else None
     wrong, quoted, drawn = [], set(), {}
-    for file, text, info in targets(chapters, results, figures, root):
+    for file, text, info in targets(chapters, every, names, root):
         name = file.relative_to(root)
         old = file.read_text() if file.exists() else f"{BEGIN}\n{END}\n"
         try:

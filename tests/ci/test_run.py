@@ -109,6 +109,32 @@ class Run(Scripts):
         self.run_it()
         self.assertEqual(self.log(), "--build build/simt -j 2 --target chapter-0 chapter-11\n")
 
+    def build(self, *lines):
+        """A build that prints these lines; `await NAME` in their place waits for a file of that name."""
+        says = [f'while [ ! -e "{self.root}/{line.split()[1]}" ]; do sleep 0.02; done' if line.startswith("await ")
+                else line if line.startswith("exit ") else f"echo '{line}'" for line in lines]
+        self.script("bin/cmake", 'case "$*" in --version) echo cmake version 3.25.1; exit;; esac\n' + "\n".join(says))
+
+    def test_a_chapter_runs_while_later_ones_are_compiled(self):
+        self.script("build/simt/chapter-0", f'touch "{self.root}/ran"; echo 0')
+        for first, second in (("[7/9] Linking CXX executable chapter-0", "[9/9] Linking CXX executable chapter-11"),
+                              ("[ 40%] Built target chapter-0", "[100%] Built target chapter-11")):
+            (self.root / "ran").unlink(missing_ok=True)
+            self.build(first, "await ran", second)  # would wait for ever, were all built first
+            self.expect(self.run_it(), 0, "0\n11: \n")
+
+    def test_a_chapter_that_does_not_compile_leaves_the_results_of_those_before(self):
+        self.build("[7/9] Linking CXX executable chapter-0", "level_1.cuh:3: error: a slip", "exit 1")
+        done = self.run_it()
+        self.expect(done, 1, "0: \n")
+        self.assertRegex(done.stderr, r"(?s)error: a slip.*run: the build failed\n$")
+
+    def test_another_run_may_build_once_all_is_built(self):
+        self.build("[8/9] Linking CXX executable chapter-0", "[9/9] Linking CXX executable chapter-11")
+        self.script("build/simt/chapter-0", "sleep 0.5")
+        self.script("build/simt/chapter-11", "flock -n build/lock true && echo free")
+        self.assertEqual(self.run_it().stdout, "free\n")
+
     def test_a_timeline_is_of_one_chapter_and_built_apart_where_there_is_a_gpu(self):
         done = self.run_it("--timeline", "t.json")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
@@ -535,8 +561,8 @@ class Make(Scripts):
         self.log()
         for asked in ({"backend": "cuda"}, {}):
             self.expect(self.make("run-11", **asked), 0, "11 on the GPU: \n")
-            self.assertEqual(self.log(), "".join(f"--build build/{kind} -j 2 --target chapter-11\n"
-                                                 for kind in ("cuda", "simt")))
+            self.assertEqual(sorted(self.log().splitlines()),  # both at the same time
+                             [f"--build build/{kind} -j 2 --target chapter-11" for kind in ("cuda", "simt")])
 
     def test_the_choice_of_run_is_asked_for_once_and_handed_on(self):
         self.pretend_run()

@@ -7,10 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import machine
-from building import build, build_for_tests, ctest, jobs, kinds, tools_of
+from building import Builds, build, build_for_tests, ctest, jobs, kinds, tools_of
 from capstones import Capstone, new
 from machine import die, say
 
@@ -87,8 +88,11 @@ def known_chapter(number):
 def prepare(*targets, only=None, needs_gpu=True):
     """Installs what is missing and builds these targets, for one backend or for all that are used."""
     with tools_of(backend, needs_gpu):
-        for kind in [only] if only else kinds(backend):
-            build(kind, *targets)
+        if targets and not only:
+            Builds(kinds(backend), targets).wait_for(*targets)
+        else:
+            for kind in [only] if only else kinds(backend):
+                build(kind, *targets)
     return ()
 
 
@@ -128,13 +132,18 @@ def every_chapter(arguments):
         program = f"build/{backend}/chapter-{numbers[0]}"
         if status_of(program, *taken, "--list", stdout=subprocess.DEVNULL) == 2:
             sys.exit(2)
-    prepare(*(f"chapter-{number}" for number in numbers))  # not the tests: results come in half the time
     status = 0
-    for number in numbers:
-        # A file per chapter: book.json becomes book-0.json, book-1.json ...
-        own = [f"{argument.removesuffix('.json')}-{number}.json" if option == "--json" else argument
-               for option, _, argument in with_option(taken)]
-        status = status_of(f"build/{backend}/chapter-{number}", *own) or status
+    with ExitStack() as building:
+        building.enter_context(tools_of(backend))
+        builds = Builds(kinds(backend), [f"chapter-{number}" for number in numbers])
+        for number in numbers:  # each while the later ones are still compiled
+            builds.wait_for(f"chapter-{number}")
+            if builds.ended:
+                building.close()  # another ./run may build now
+            # A file per chapter: book.json becomes book-0.json, book-1.json ...
+            own = [f"{argument.removesuffix('.json')}-{number}.json" if option == "--json" else argument
+                   for option, _, argument in with_option(taken)]
+            status = status_of(f"build/{backend}/chapter-{number}", *own) or status
     sys.exit(status)
 
 

@@ -3,9 +3,11 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,6 +65,67 @@ def make_targets(folder, what, targets):
 def build(kind, *targets):
     configure(f"build/{kind}", "--preset", kind)
     make_targets(f"build/{kind}", ": ".join([kind, *([" ".join(targets)] if targets else [])]), targets)
+
+
+class Builds:
+    """The targets, built in the folders of these kinds at the same time, in the background. A target is ready once it is
+    linked in each. Timing beside compilers is sound where cores are left: docs/measuring.md has the experiment."""
+
+    STEP = re.compile(r"\[ *(\d+/\d+|\d+%)\]")
+    # Ninja says that a step has ended, make that a target has.
+    READY = re.compile(r"\[\d+/\d+\] Linking \w+ executable (\S+)|.*Built target (\S+)")
+
+    def __init__(self, kinds, targets):
+        self.ready = {kind: set() for kind in kinds}
+        self.status, self.step, self.printed = {}, {}, {kind: [] for kind in kinds}
+        self.changed = threading.Condition()
+        for kind in kinds:
+            configure(f"build/{kind}", "--preset", kind)
+        say(f"Building ({', '.join(kinds)}: {' '.join(targets)}) ...")
+        for kind in kinds:
+            threading.Thread(target=self.build, args=(kind, targets), daemon=True).start()
+
+    def build(self, kind, targets):
+        command = ["cmake", "--build", f"build/{kind}", "-j", jobs(), "--target", *targets]
+        with open(f"build/{kind}/build.log", "w") as log, \
+                subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as made:
+            for line in made.stdout:
+                log.write(line)
+                with self.changed:
+                    self.printed[kind].append(line)
+                    step, ready = self.STEP.match(line), self.READY.match(line)
+                    self.step[kind] = step[1] if step else self.step.get(kind, "")
+                    if ready:
+                        self.ready[kind].add(ready[1] or ready[2])
+                    self.changed.notify()
+        with self.changed:
+            self.status[kind] = made.returncode
+            self.changed.notify()
+
+    @property
+    def ended(self):
+        return len(self.status) == len(self.ready)
+
+    def missing(self, target):
+        """The kinds in which it is not ready."""
+        return [kind for kind in self.ready if target not in self.ready[kind] and self.status.get(kind) != 0]
+
+    def wait_for(self, *targets):
+        """Ends here where one of them cannot be built."""
+        shown = False
+        with self.changed:
+            while missing := [kind for target in targets for kind in self.missing(target)]:
+                if failed := [kind for kind in missing if kind in self.status]:
+                    sys.stderr.write(("\r\033[K" if shown else "") + "".join(self.printed[failed[0]]))
+                    die("the build failed", 1)
+                if sys.stderr.isatty():
+                    steps = ", ".join(f"{kind} {self.step.get(kind) or 'begins'}" for kind in dict.fromkeys(missing))
+                    sys.stderr.write(f"\r\033[KBuilding {targets[0]} (steps of all that is built: {steps})")
+                    sys.stderr.flush()
+                    shown = True
+                self.changed.wait(1)
+        if shown:
+            sys.stderr.write("\r\033[K")
 
 
 def kinds(backend):

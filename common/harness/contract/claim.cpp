@@ -164,6 +164,11 @@ Claim fraction_of_roof(double fraction) {
                      fmt::format("at least {:.3g} of the measured roof", fraction));
 }
 
+Claim for_gpu(std::string_view gpu, Claim claim) {
+  claim.gpu = gpu;
+  return claim;
+}
+
 Claims mechanism(const Claims& claims) {
   Claims kept;
   for (const Claim& claim : claims) {

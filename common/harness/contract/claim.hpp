@@ -36,6 +36,9 @@ struct Claim {
   std::string tag;     ///< only lines whose source ends in the comment `// [tag]`
   std::string kernel;  ///< part of the kernel's name
   std::string name;    ///< of the library, for time_ratio_reference
+  /// Of a claim about speed: part of the name of the GPU for which it was made, such as "H200".
+  /// Empty: the chapter's (Chapter::speed_claims_for).
+  std::string gpu;
 
   // Defaulted in claim.cpp: a chapter makes hundreds of claims, and seven strings copied and freed
   // at each would be most of what its compilation takes.
@@ -90,7 +93,8 @@ Accesses tma_stores(std::string_view buffer = "");
 
 // Speed claims are checked on a GPU at the ladder's `gpu_size`; at any other size they are not
 // checked. Each is a lower bound on the measured median, without a tolerance. None has an upper
-// bound.
+// bound. A claim can be false only on the GPU for which it was made: elsewhere the same kernel may
+// be bound by something else, and a measurement below the bound is shown, but is no failure.
 
 /// A level that must be faster: time of the previous level of the ladder / time of this one is at
 /// least `ratio`. Throws std::invalid_argument where `ratio` is below 1.
@@ -102,6 +106,10 @@ Claim at_least_previous(double ratio, std::string_view why);
 Claim against_library(std::string_view library, double ratio);
 /// "at least `fraction` of the measured roof".
 Claim fraction_of_roof(double fraction);
+
+/// The same claim, for GPUs only whose name contains `gpu`, such as "H100": a level whose gain
+/// depends on the GPU has a claim for each.
+Claim for_gpu(std::string_view gpu, Claim claim);
 
 /// Those of `claims` that are about a mechanism and not about speed.
 Claims mechanism(const Claims& claims);

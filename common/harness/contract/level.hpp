@@ -326,6 +326,9 @@ struct Chapter {
   int number = 0;        ///< of a chapter
   std::string capstone;  ///< of a capstone: its name, such as "scan"; empty for a chapter
   std::string title;
+  /// The GPU for which the claims about speed were made: a part of its name, such as "H200".
+  /// Empty: they are held against every GPU.
+  std::string speed_claims_for;
   std::vector<Ladder> ladders;
   std::vector<LevelEntry> exercises;  ///< graded by `./run exercise N.M`
 

@@ -108,6 +108,8 @@ void print_below(const LevelResult& level, bool with_findings = true) {
     if (claim.holds == false) {
       print(bad, fmt::format("claim is false: {} (measured {}, checked by {})", claim.claim.text,
                              claim.measured, claim.checked_by));
+    } else if (!claim.holds && !claim.measured.empty()) {
+      print(dim, fmt::format("made for another GPU: {} ({})", claim.claim.text, claim.measured));
     }
   }
   if (over_its_roof(level)) print(bad, "faster than its roof: the roof or the byte count is wrong");
@@ -170,9 +172,10 @@ void print_legend(const LadderResult& result, bool times, bool counters) {
 
 // Why a library was not timed.
 void print_why_not(const ReferenceResult& reference) {
-  const bool wrong = reference.check.is_failure();
-  const std::string text = wrapped((wrong ? "wrong: " : "skipped: ") + reference.check.reason, 6);
-  fmt::print("{}", wrong ? bad(text) : dim(text));
+  const bool outside = reference.check.is_failure();
+  const std::string why =
+      outside ? "not timed, its result is outside this ladder's error bound: " : "skipped: ";
+  fmt::print("{}", dim(wrapped(why + reference.check.reason, 6)));
 }
 
 void print_gpu(const LadderResult& result) {

@@ -28,9 +28,11 @@ struct TimedContender {
 /// set.
 void enter_times(const std::vector<TimedContender>& contenders, LadderResult& result);
 
-/// Checks a speed claim on what was measured; a mechanism claim, or one without figures, is left
-/// open.
-void check_speed_claim(ClaimResult& claim, const LevelResult& level);
+/// Checks a speed claim on what was measured on the GPU called `device`. It is left open if it is
+/// about a mechanism, if there are no figures, or if it was made for another GPU (`made_for`,
+/// unless the claim names its own) and does not hold here; `measured` then says so.
+void check_speed_claim(ClaimResult& claim, const LevelResult& level, const std::string& device,
+                       const std::string& made_for);
 
 /// Sets the roof that a kernel measures which moves `bytes` or computes `flops` per launch. Roofs
 /// of device memory are the cold median's, the others the hot one's: they must not include the

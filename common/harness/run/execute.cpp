@@ -197,7 +197,9 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run,
   // Speed claims hold at the ladder's own size; at any other size they are not checked.
   if (run.size == ladder.gpu_size) {
     for (LevelResult& row : result.levels) {
-      for (ClaimResult& claim : row.claims) check_speed_claim(claim, row);
+      for (ClaimResult& claim : row.claims) {
+        check_speed_claim(claim, row, device_info().name, chapter.speed_claims_for);
+      }
     }
   }
   return result;
