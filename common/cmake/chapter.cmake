@@ -13,7 +13,8 @@
 #                  compiles it, which CUB needs
 #   levels.cu, main.cu   in place of what common/cmake/levels.cu.in and
 #                        common/harness/run/main.cpp say (optional)
-#   sidebar_*.cu   experiments, each an executable <program>-<name>; with the line
+#   sidebar_*.cu   experiments, each an executable <program>-<name> that `./run <program>-<name>`
+#                  builds and runs; with the line
 #                  "// needs: cuda" only for that backend, and with "// needs: cuda sm_90a" not for
 #                  older GPUs besides: that kernels compile for them, if only to a trap, the
 #                  levels show
@@ -177,7 +178,6 @@ function(cookbook_ladders name source root)
     if(COOKBOOK_BACKEND STREQUAL "cuda")
       target_link_libraries(${target} PRIVATE cookbook_bench cookbook_libraries)
     endif()
-    add_dependencies(${name} ${target})
     set_property(GLOBAL APPEND PROPERTY COOKBOOK_SIDEBARS ${target})
   endforeach()
 

@@ -135,6 +135,19 @@ class Run(Scripts):
         self.script("build/simt/chapter-11", "flock -n build/lock true && echo free")
         self.assertEqual(self.run_it().stdout, "free\n")
 
+    def test_an_experiment_is_built_when_it_is_asked_for(self):
+        self.write("chapters/11_b/sidebar_two_words.cu", "// what it is\n")
+        self.write("chapters/11_b/sidebar_gpu.cu", "// what it is\n// needs: cuda sm_90a\n")
+        self.script("build/simt/chapter-11-two-words", 'echo "words: $*"')
+        self.expect(self.run_it("chapter-11-two-words", "2^-20"), 0, "words: 2^-20\n")
+        self.assertEqual(self.log(), "--build build/simt -j 2 --target chapter-11-two-words\n")
+        for asked, line in (("chapter-11-two", "no chapter-11-two; chapter 11 has: chapter-11-gpu chapter-11-two-words"),
+                            ("chapter-0-two", "no chapter-0-two; chapter 0 has: none"),
+                            ("chapter-12-two", "no chapter 12; there are: 0 11 "),
+                            ("chapter-11-gpu", "chapter-11-gpu needs a GPU and nvcc")):
+            self.expect(self.run_it(asked), 2, "", f"run: {line}\n")
+        self.assertEqual(self.log(), "")
+
     def test_a_timeline_is_of_one_chapter_and_built_apart_where_there_is_a_gpu(self):
         done = self.run_it("--timeline", "t.json")
         self.assertEqual((done.returncode, done.stdout), (2, ""))

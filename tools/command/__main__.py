@@ -156,6 +156,21 @@ def one_chapter(number, arguments):
     replace_by(f"build/{backend}/chapter-{number}", *taken)
 
 
+def sidebar(program, arguments):
+    """An experiment beside a chapter's ladder. Its chapter does not build it."""
+    _, number, name = program.split("-", 2)
+    source = next(iter(Path().glob(f"chapters/{int(known_chapter(number)):02}_*/sidebar_{name.replace('-', '_')}.cu")), None)
+    if not source:
+        files = Path().glob(f"chapters/{int(number):02}_*/sidebar_*.cu")
+        names = sorted(f"chapter-{number}-{file.stem[len('sidebar_'):].replace('_', '-')}" for file in files)
+        die(f"no {program}; chapter {number} has: {' '.join(names) or 'none'}")
+    if backend != "cuda" and "\n// needs: cuda" in source.read_text():
+        die(f"{program} needs a GPU and nvcc")
+    with tools_of(backend):
+        Builds([backend], [program]).wait_for(program)
+    replace_by(f"build/{backend}/{program}", *with_folders(arguments))
+
+
 def exercise(arguments):
     named = re.fullmatch(r"(\d+)\.(\d+)", arguments[0]) if arguments else None
     if not named:
@@ -342,6 +357,8 @@ def main(arguments):
         VERBS[verb](arguments)
     elif re.fullmatch(r"\d\d?", verb):
         one_chapter(verb, arguments)
+    elif re.fullmatch(r"chapter-\d\d?-[a-z0-9-]+", verb):
+        sidebar(verb, arguments)
     else:
         own_ladder(verb, arguments)
 
