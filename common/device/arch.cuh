@@ -22,7 +22,13 @@
 #define COOKBOOK_ASM_SM90(...) __trap()
 #endif
 
-// wgmma and setmaxnreg exist only in the architecture-specific target sm_90a.
+// setmaxnreg exists in the architecture-specific targets from Hopper on.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL) || \
+    defined(__CUDA_ARCH_FEAT_SM120_ALL)
+#define COOKBOOK_HAS_SETMAXNREG
+#endif
+
+// wgmma exists only in the architecture-specific target sm_90a.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 #define COOKBOOK_ASM_SM90A(...) asm volatile(__VA_ARGS__)
 #else

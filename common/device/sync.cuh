@@ -53,7 +53,7 @@ __device__ __forceinline__ bool elect_one() {
 template <int kRegisters>
 __device__ __forceinline__ void register_dealloc() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0, "24..256, step 8");
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(COOKBOOK_HAS_SETMAXNREG)
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
 #endif
 }
@@ -62,7 +62,7 @@ __device__ __forceinline__ void register_dealloc() {
 template <int kRegisters>
 __device__ __forceinline__ void register_alloc() {
   static_assert(kRegisters >= 24 && kRegisters <= 256 && kRegisters % 8 == 0, "24..256, step 8");
-#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#if defined(COOKBOOK_HAS_SETMAXNREG)
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 #endif
 }

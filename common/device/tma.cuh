@@ -42,9 +42,17 @@ __device__ __forceinline__ void tma_prefetch_descriptor(const TensorMap* map) {
   COOKBOOK_ASM_SM90("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
+// For sm_120, ptxas 13.0 makes a call of a copy to shared::cluster, and around a call it ignores
+// setmaxnreg (C7506). With the block's own shared memory as destination, it is an instruction.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1200
+#define COOKBOOK_TMA_TO ".shared::cta"
+#else
+#define COOKBOOK_TMA_TO ".shared::cluster"
+#endif
+
 #define COOKBOOK_TMA_LOAD(DIMENSIONS, COORDINATES, ...)                                     \
-  COOKBOOK_ASM_SM90("cp.async.bulk.tensor." DIMENSIONS                                      \
-                    ".shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint "  \
+  COOKBOOK_ASM_SM90("cp.async.bulk.tensor." DIMENSIONS COOKBOOK_TMA_TO                      \
+                    ".global.mbarrier::complete_tx::bytes.L2::cache_hint "                  \
                     "[%0], [%1, {" COORDINATES "}], [%2], %3;" ::"r"(shared_address(smem)), \
                     "l"(map), "r"(shared_address(bar)), "l"(static_cast<uint64_t>(policy)), \
                     __VA_ARGS__                                                             \
@@ -86,6 +94,7 @@ __device__ __forceinline__ void tma_load_5d(void* smem, const TensorMap* map, ui
 }
 
 #undef COOKBOOK_TMA_LOAD
+#undef COOKBOOK_TMA_TO
 
 #define COOKBOOK_TMA_MULTICAST(DIMENSIONS, COORDINATES, ...)                                    \
   COOKBOOK_ASM_SM90A(                                                                           \
