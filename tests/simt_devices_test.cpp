@@ -18,7 +18,8 @@ namespace {
 int least_capability(int chapter) {
   switch (chapter) {
     case 6:
-    case 7: return 90;  // TMA
+    case 7:
+    case 15: return 90;  // TMA
     default: return 0;
   }
 }

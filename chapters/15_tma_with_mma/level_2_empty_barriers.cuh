@@ -69,7 +69,10 @@ struct EmptyBarriers : warp_tiles::Level<empty_barriers::Config> {
       .cost = "eight arrivals per k-block; thread 0 waits for the slowest warp",
   };
 
-  static Claims claims(const Problem& p) { return loads(p, {faster_than_previous(1.0)}); }
+  static Claims claims(const Problem& p) {
+    return loads(p, {at_least_previous(
+                        0.93, "thread 0 still waits for the slowest warp, and warp 0 with it")});
+  }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(empty_barriers::kernel<Config>, tiles(plan.problem), plan, stream);
   }

@@ -92,7 +92,7 @@ struct MmaProducer : warp_tiles::Level<mma_producer::Config> {
       .cost = "128 more threads; setmaxnreg gives most of their registers to the others",
   };
 
-  static Claims claims(const Problem& p) { return loads(p, {faster_than_previous(1.0)}); }
+  static Claims claims(const Problem& p) { return loads(p, {faster_than_previous(1.25)}); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(mma_producer::kernel<Config>, tiles(plan.problem), plan, stream);
   }

@@ -112,7 +112,7 @@ struct MmaTmaStore
     constexpr double kBoxes = Config::kBlockM / 16.0 * (Config::kBlockN / 64.0);
     return loads(p, {tma_stores("c").requests(tiles(p) * kBoxes),
                      shared_stores().on("stage").conflict_free(), faster_than_previous(1.0),
-                     fraction_of_roof(0.85)});
+                     fraction_of_roof(0.74)});
   }
   static void run(const Plan& plan, Stream stream) {
     if (launched_fallback(plan, stream)) return;

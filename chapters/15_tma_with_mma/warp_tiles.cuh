@@ -73,6 +73,7 @@ struct Fragments {
   /// `warp` of the eight that multiply. Pieces of A 16 rows apart, and steps of B 16 rows apart,
   /// have the same swizzle, so the offsets between them are constants.
   __device__ __forceinline__ Fragments(const Stage<C>& first, int warp) {
+    // [quote addresses]
     const int lane = lane_idx(), row = warp / C::kWarpsN * C::kWarpM + lane % 16;
 #pragma unroll
     for (int s = 0; s < C::kSteps; ++s) {
@@ -85,6 +86,7 @@ struct Fragments {
       const int byte = lane % 16 * Stage<C>::B::kSpanBytes + (2 * i + lane / 16) * 16;
       b_rows[i] = reinterpret_cast<const bf16*>(panel + swizzle_address<Swizzle::b128>(byte));
     }
+    // [end quote]
   }
   /// Loads piece `i` of k step `step` of a stage into set `set`.
   __device__ __forceinline__ void load_piece(int set, int stage, int step, int i) {
