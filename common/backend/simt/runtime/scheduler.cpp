@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <utility>
 
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/simt/runtime/control_flow.hpp"
@@ -235,6 +236,7 @@ void lane_stopped(Worker& worker, Warp& warp) {
   };
   const auto now = static_cast<uint32_t>(warp.instruction);
   const Thread* best = nullptr;
+  const Thread* later = nullptr;  // a lane that goes after the best one
   const Thread* oldest = nullptr;
   uint32_t released = 0;  // the lanes so far that are where the best one is
   bool some_spin = false;
@@ -243,11 +245,18 @@ void lane_stopped(Worker& worker, Warp& warp) {
     const Thread& lane = warp.threads[index];
     if (!oldest || now - lane.parked_at > now - oldest->parked_at) oldest = &lane;
     some_spin |= lane.spinning;
-    if (best && lane.spinning == best->spinning && at_same_place(lane, *best)) {
+    const auto is_in_group_of = [&](const Thread* other) {
+      return other && lane.spinning == other->spinning && at_same_place(lane, *other);
+    };
+    if (is_in_group_of(best)) {
       released |= 1u << index;
+    } else if (is_in_group_of(later)) {
+      continue;  // saves comparing: groups are few
     } else if (!best || goes_before(lane, *best)) {
-      best = &lane;
+      later = std::exchange(best, &lane);
       released = 1u << index;
+    } else {
+      later = &lane;
     }
   }
   const bool starves = now - oldest->parked_at > warp.starvation_limit;
