@@ -366,7 +366,7 @@ __global__ void and_condition(const volatile float* in, volatile float* out, int
   out[i] = value;
 }
 
-/// The branch is entered from two places.
+/// The branch is entered from two places. A GPU may run it once for each.
 __global__ void or_condition(const volatile float* in, volatile float* out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   const int lane = threadIdx.x % 32;
