@@ -741,6 +741,178 @@ TEST(Reconvergence, FourCases) {
                                        {"out[i] = value", kStore, kWarps, 32 * kWarps}});
 }
 
+TEST(Reconvergence, InlinedReturnsInLoop) {
+  // In each step, one quarter of the lanes takes each of two early returns.
+  expect_requests(parity::inlined_returns_in_loop,
+                  {{"first = in[i]", kLoad, 4 * kWarps, 4 * 24 * kWarps},
+                   {"second = in[n / 2 + i]", kLoad, 4 * kWarps, 4 * 16 * kWarps},
+                   {"sum += in[i]", kLoad, 4 * kWarps, 4 * 32 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, InlinedReturnsTwice) {
+  expect_requests(parity::inlined_returns_twice,
+                  {{"first = in[i]", kLoad, 2 * kWarps, 2 * 24 * kWarps},
+                   {"second = in[n / 2 + i]", kLoad, 2 * kWarps, 2 * 16 * kWarps},
+                   {"out[i] = one + other", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, SortedInsertion) {
+  expect_requests(parity::sorted_insertion,
+                  {{"value = in[", kLoad, 16 * kWarps, 16 * 32 * kWarps},
+                   {"out[i] = best[0]", kStore, kWarps, 32 * kWarps},
+                   {"out[n / 2 + i] = best[3]", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, ReturnFromNestedLoops) {
+  // As Breaks, twice.
+  expect_requests(parity::return_from_nested_loops,
+                  {{"sum += in[i]", kLoad, 2 * 7 * kWarps, 2 * 112 * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, 2 * kWarps, 2 * 32 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, ReturnsFromTemplates) {
+  // Calls 3, 2, 1 have 24, 16, 8 lanes in both steps, call 0 has 8 in the second.
+  expect_requests(parity::returns_from_templates,
+                  {{"first = in[i]", kLoad, 7 * kWarps, (2 * 48 + 8) * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, 2 * kWarps, 2 * 32 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, AndCondition) {
+  expect_requests(parity::and_condition,
+                  {{"lane % 2 == 0 && in[n / 2 + i]", kLoad, kWarps, 16 * kWarps},
+                   {"value = in[i]", kLoad, kWarps, 8 * kWarps},
+                   {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, OrCondition) {
+  // The 8 lanes that skip the load and the odd ones enter the branch together.
+  expect_requests(parity::or_condition,
+                  {{"lane % 4 == 0 || in[n / 2 + i]", kLoad, kWarps, 24 * kWarps},
+                   {"value = in[i]", kLoad, kWarps, 24 * kWarps},
+                   {"2.0f * in[i]", kLoad, kWarps, 8 * kWarps},
+                   {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, MixedCondition) {
+  // Both loads of the condition have 24 lanes, the branch has the upper half of those.
+  expect_requests(parity::mixed_condition, {{"(lane % 4 == 0 || in[i] < one) && in[n / 2 + i]",
+                                             kLoad, 2 * kWarps, 2 * 24 * kWarps},
+                                            {"value = in[i]", kLoad, kWarps, 12 * kWarps},
+                                            {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, TernaryChain) {
+  expect_requests(parity::ternary_chain,
+                  {{"turn == 0 ? in[i]", kLoad, 3 * kWarps, (8 + 8 + 16) * kWarps},
+                   {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, ElseIfs) {
+  expect_requests(parity::else_ifs, {{"value = in[i]", kLoad, kWarps, 4 * kWarps},
+                                     {"2.0f * in[n / 2 + i]", kLoad, kWarps, 8 * kWarps},
+                                     {"out[n / 2 + i]", kStore, kWarps, 8 * kWarps},
+                                     {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, FallsThrough) {
+  expect_requests(parity::falls_through, {{"case 0", kLoad, kWarps, 8 * kWarps},
+                                          {"case 1", kLoad, kWarps, 16 * kWarps},
+                                          {"case 2", kStore, kWarps, 8 * kWarps},
+                                          {"out[i] = value", kStore, kWarps, 24 * kWarps}});
+}
+
+TEST(Reconvergence, ContinueInInnerLoop) {
+  expect_requests(parity::continue_in_inner_loop,
+                  {{"sum += in[i]", kLoad, 9 * kWarps, 9 * 16 * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, 3 * kWarps, 3 * 32 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, BreakOfInnerLoop) {
+  // As TripCounts, in each of three steps.
+  expect_requests(parity::break_of_inner_loop,
+                  {{"sum += in[i]", kLoad, 3 * 3 * kWarps, 3 * 48 * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, 3 * kWarps, 3 * 32 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, SkippedInnerLoop) {
+  // Even lanes make 0 or 2 inner steps, in the first and the last step; odd lanes 1 or 3.
+  expect_requests(parity::skipped_inner_loop,
+                  {{"sum += in[i]", kLoad, 3 * kWarps, 3 * 32 * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, (2 + 3 + 2) * kWarps, (16 + 32 + 16) * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, LoopAfterLoop) {
+  expect_requests(parity::loop_after_loop,
+                  {{"sum += in[i]", kLoad, 3 * kWarps, 48 * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, 4 * kWarps, 4 * 32 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, LoopsOnBothSides) {
+  expect_requests(parity::loops_on_both_sides,
+                  {{"sum += in[i]", kLoad, 2 * kWarps, 16 * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, 3 * kWarps, 32 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, DoWhile) {
+  expect_requests(parity::do_while, {{"sum += in[i]", kLoad, 3 * kWarps, (32 + 16 + 8) * kWarps},
+                                     {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, LoadingCondition) {
+  expect_requests(parity::loading_condition,
+                  {{"while (in[i] < limit)", kLoad, 4 * kWarps, (32 + 48) * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, 3 * kWarps, 48 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, EndlessLoop) {
+  // Of the lanes that stay, the odd ones store after the first and the third step.
+  expect_requests(parity::endless_loop,
+                  {{"sum += in[i]", kLoad, 4 * kWarps, (32 + 48) * kWarps},
+                   {"out[n / 2 + i] = sum", kStore, 3 * kWarps, (16 + 8 + 8) * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, EndlessLoopContinues) {
+  expect_requests(parity::endless_loop_continues,
+                  {{"sum += in[i]", kLoad, 4 * kWarps, (32 + 48) * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, 2 * kWarps, (8 + 8) * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, SameConditionTwice) {
+  expect_requests(parity::same_condition_twice,
+                  {{"value = in[i]", kLoad, kWarps, 16 * kWarps},
+                   {"value += in[n / 2 + i]", kLoad, kWarps, 32 * kWarps},
+                   {"out[n / 2 + i] = value", kStore, kWarps, 16 * kWarps},
+                   {"out[i] = value", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, FoundFlag) {
+  // Steps 0 to 3 have 32, 24, 16 and 8 lanes; all find it.
+  expect_requests(parity::found_flag,
+                  {{"sum += in[i]", kLoad, 4 * kWarps, 80 * kWarps},
+                   {"sum += in[n / 2 + i]", kLoad, kWarps, 32 * kWarps},
+                   {"if (found) out[n / 2 + i] = sum", kStore, kWarps, 32 * kWarps},
+                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
+TEST(Reconvergence, States) {
+  // Lanes that start in state 0 or 1 are one or two steps later in state 2.
+  expect_requests(parity::states, {{"case 0", kLoad, kWarps, 8 * kWarps},
+                                   {"case 1", kLoad, 2 * kWarps, (8 + 4) * kWarps},
+                                   {"default", kStore, 3 * kWarps, (8 + 12 + 4) * kWarps},
+                                   {"out[i] = sum", kStore, kWarps, 32 * kWarps}});
+}
+
 // ---- races ------------------------------------------------------------------------------------
 
 TEST(Races, MissingBarrier) {

@@ -49,15 +49,18 @@ if(COOKBOOK_BACKEND STREQUAL "simt")
   target_link_libraries(cookbook_kernel_traced INTERFACE cookbook_kernel)
   target_compile_definitions(cookbook_kernel_traced INTERFACE COOKBOOK_TRACED=1)
   # Compiled with, never linked with, -fsanitize: the hooks are our own (common/backend/simt).
-  # Blocks in the order of the source: diverged lanes reconverge by address, and g++ would move an
-  # unlikely side of a branch behind the end of the kernel.
+  # Without passes that copy blocks, or merge those of two branches: lanes in two copies of a block
+  # cannot meet, and stores on two lines stay two. No jump tables, because reconvergence follows
+  # jumps (common/backend/simt/runtime/control_flow.cpp).
   # Statement frontiers, which -g implies and -g1 does not: without them, a few accesses get the line
   # of the previous statement.
   # A volatile access may be a flag between blocks, so it has hooks of its own.
   set(COOKBOOK_TRACED_OPTIONS
     -fsanitize=thread --param=tsan-distinguish-volatile=1
     -fsanitize-coverage=trace-pc -gstatement-frontiers
-    -fno-reorder-blocks -fno-reorder-blocks-and-partition -fsanitize=signed-integer-overflow)
+    -fno-reorder-blocks -fno-reorder-blocks-and-partition -fno-thread-jumps
+    -fno-tree-tail-merge -fno-jump-tables
+    -fsanitize=signed-integer-overflow)
   target_compile_options(cookbook_kernel_traced INTERFACE ${COOKBOOK_TRACED_OPTIONS})
 else()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

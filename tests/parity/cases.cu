@@ -114,6 +114,29 @@ void add_small_kernels(std::vector<Case>& cases) {
   add("breaks", {4096}, breaks, half);
   add("inlined_returns", {4096}, inlined_returns, half);
   add("four_cases", {4096}, four_cases, half);
+  add("inlined_returns_in_loop", {4096}, inlined_returns_in_loop, half);
+  add("inlined_returns_twice", {4096}, inlined_returns_twice, half);
+  add("sorted_insertion", {4096}, sorted_insertion, half);
+  add("return_from_nested_loops", {4096}, return_from_nested_loops, half);
+  add("returns_from_templates", {4096}, returns_from_templates, half);
+  add("and_condition", {4096}, and_condition, half);
+  add("or_condition", {4096}, or_condition, half);
+  add("mixed_condition", {4096}, mixed_condition, half);
+  add("ternary_chain", {4096}, ternary_chain, half);
+  add("else_ifs", {4096}, else_ifs, half);
+  add("falls_through", {4096}, falls_through, half);
+  add("continue_in_inner_loop", {4096}, continue_in_inner_loop, half);
+  add("break_of_inner_loop", {4096}, break_of_inner_loop, half);
+  add("skipped_inner_loop", {4096}, skipped_inner_loop, half);
+  add("loop_after_loop", {4096}, loop_after_loop, half);
+  add("loops_on_both_sides", {4096}, loops_on_both_sides, half);
+  add("do_while", {4096}, do_while, half);
+  add("loading_condition", {4096}, loading_condition, half);
+  add("endless_loop", {4096}, endless_loop, half);
+  add("endless_loop_continues", {4096}, endless_loop_continues, half);
+  add("same_condition_twice", {4096}, same_condition_twice, half);
+  add("found_flag", {4096}, found_flag, half);
+  add("states", {4096}, states, half);
 }
 
 void add_levels(std::vector<Case>& cases, int chapter, const Ladder& ladder,

@@ -14,10 +14,7 @@ add_custom_target(check DEPENDS cookbook_backend cookbook_program
 cookbook_json(common -std=gnu++20 -DCOOKBOOK_SIMT=1 -fpermissive -Wno-narrowing -Wno-psabi
   -Wno-unknown-pragmas)
 cookbook_json(plain ${COOKBOOK_KERNEL_OPTIONS})
-# Without merging and copying of branches: lanes that return early from a function meet again where
-# the source does, as nvcc lets them, and stores on two lines stay two.
-cookbook_json(traced ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS} -DCOOKBOOK_TRACED=1
-  -fno-thread-jumps -fno-tree-dominator-opts -fno-tree-tail-merge -fno-crossjumping)
+cookbook_json(traced ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS} -DCOOKBOOK_TRACED=1)
 set(whole -Wl,--whole-archive)
 set(parts -Wl,--no-whole-archive)
 set(rest $<TARGET_FILE:cookbook_backend> $<TARGET_FILE:fmt::fmt> -pthread -l${CMAKE_DL_LIBS})

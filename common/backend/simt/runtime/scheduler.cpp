@@ -6,12 +6,14 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <cstring>
 #include <new>
-#include <tuple>
+#include <utility>
 
 #include "common/backend/device_bytes.hpp"
+#include "common/backend/simt/runtime/control_flow.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/launch_tracer.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
@@ -205,10 +207,27 @@ constexpr uint64_t kStarvationLimit = 8192, kMinStarvationLimit = 64;
 
 constexpr uint64_t kBlocksBetweenTurns = 256;  // basic blocks that a lone lane runs at a stretch
 
-// Called when a lane of `warp` stops running. Once none runs, the group of parked lanes that a GPU
-// would issue next goes on: the deepest call first, then the lowest pc. Lanes that spin come last,
-// and a lane passed over for very long first: otherwise a lock held by a lane with a higher pc
-// would never be released.
+uintptr_t rank_of(const Thread& lane) {
+  struct Known {
+    uintptr_t pc = 0, rank = 0;
+  };
+  thread_local std::array<Known, 256> known;  // diverged warps ask for a few places again and again
+  Known& entry = known[mix_bits(lane.basic_block) % known.size()];
+  if (entry.pc != lane.basic_block) {
+    entry = {lane.basic_block, reconvergence_rank(lane.basic_block)};
+  }
+  return entry.rank;
+}
+
+bool goes_before(const Thread& lane, const Thread& other) {
+  if (lane.spinning != other.spinning) return other.spinning;
+  if (lane.call_depth != other.call_depth) return lane.call_depth > other.call_depth;
+  return rank_of(lane) < rank_of(other);
+}
+
+// Called when a lane of `warp` stops running. Once none runs, one group of parked lanes goes on:
+// the deepest call first, then the lowest rank. Lanes that spin come last, and a lane passed over
+// for very long first: otherwise a lock held by a lane behind a loop would never be released.
 void lane_stopped(Worker& worker, Warp& warp) {
   if (--warp.running != 0 || warp.parked == 0) return;
 
@@ -217,6 +236,7 @@ void lane_stopped(Worker& worker, Warp& warp) {
   };
   const auto now = static_cast<uint32_t>(warp.instruction);
   const Thread* best = nullptr;
+  const Thread* later = nullptr;  // a lane that goes after the best one
   const Thread* oldest = nullptr;
   uint32_t released = 0;  // the lanes so far that are where the best one is
   bool some_spin = false;
@@ -225,12 +245,18 @@ void lane_stopped(Worker& worker, Warp& warp) {
     const Thread& lane = warp.threads[index];
     if (!oldest || now - lane.parked_at > now - oldest->parked_at) oldest = &lane;
     some_spin |= lane.spinning;
-    if (best && lane.spinning == best->spinning && at_same_place(lane, *best)) {
+    const auto is_in_group_of = [&](const Thread* other) {
+      return other && lane.spinning == other->spinning && at_same_place(lane, *other);
+    };
+    if (is_in_group_of(best)) {
       released |= 1u << index;
-    } else if (!best || std::make_tuple(lane.spinning, best->call_depth, lane.basic_block) <
-                            std::make_tuple(best->spinning, lane.call_depth, best->basic_block)) {
-      best = &lane;
+    } else if (is_in_group_of(later)) {
+      continue;  // saves comparing: groups are few
+    } else if (!best || goes_before(lane, *best)) {
+      later = std::exchange(best, &lane);
       released = 1u << index;
+    } else {
+      later = &lane;
     }
   }
   const bool starves = now - oldest->parked_at > warp.starvation_limit;

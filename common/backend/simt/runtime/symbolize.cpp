@@ -22,11 +22,6 @@
 namespace cookbook::simt {
 namespace {
 
-struct Module {
-  uintptr_t base = 0;
-  std::string path;
-};
-
 struct ModuleQuery {
   uintptr_t address;
   Module module;
@@ -45,6 +40,8 @@ int match_module(dl_phdr_info* info, size_t, void* data) {
   return 0;
 }
 
+}  // namespace
+
 Module find_module(uintptr_t address) {
   ModuleQuery query{address, {}};
   if (dl_iterate_phdr(&match_module, &query) && query.module.path.empty()) {
@@ -54,13 +51,15 @@ Module find_module(uintptr_t address) {
   return query.module;
 }
 
-using Frames = std::vector<SourceLocation>;  // innermost inlined function first
-
 std::string shell_quote(const std::string& text) {
   std::string quoted = "'";
   for (char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
+
+namespace {
+
+using Frames = std::vector<SourceLocation>;  // innermost inlined function first
 
 std::string without_newline(std::string line) {
   while (!line.empty() && (line.back() == '\n' || line.back() == '\r')) line.pop_back();

@@ -26,6 +26,14 @@ std::string kernel_name(
 // "file.cuh:17", the innermost frame outside of common/; "" where there is none.
 std::string describe_stack(void* const* frames, int count);
 
+/// The executable or a library, and where it is loaded.
+struct Module {
+  uintptr_t base = 0;
+  std::string path;
+};
+Module find_module(uintptr_t address);
+std::string shell_quote(const std::string& text);
+
 struct Symbol {
   const char* name;  // mangled; valid during the visit
   int type;          // STT_FUNC ... of <elf.h>
