@@ -98,6 +98,27 @@ def counted(run, level):
     return found
 
 
+PARTIAL = 3.5  # the naive level of chapter 3 on an H200: L2 takes so long for a sector that is written in parts
+
+
+def requested_of_l2(level, amounts):
+    """Bytes that take L2 as long as the level's requests would if L1 kept nothing; None where L1 can keep nothing."""
+    if "l2" not in amounts or amounts["l2"].origin != AT_MOST:
+        return None
+    count, values = sectors(level), level.counted.values
+    stored, whole = count["global_store"], values.get("global_store_ideal_sectors") or 0
+    in_parts = stored / sum(count.values()) if stored > 1.05 * whole else 0
+    return amounts["l2"].bytes * (1 + (PARTIAL - 1) * in_parts)
+
+
+def request_factor(level):
+    """Times that the global requests of a level take L1 longer than their sectors do: each takes a wavefront or more."""
+    values = level.counted.values if level.counted else {}
+    kinds = ("global_load", "global_store")
+    moved = sum(values.get(f"{kind}_sectors") or 0 for kind in kinds) * SECTOR
+    return max(1, sum(values.get(f"{kind}_requests") or 0 for kind in kinds) * WAVEFRONT / moved) if moved else 1
+
+
 def scores(dims, size):
     """How many elements the matrices of scores have."""
     extents = dict(zip(dims, size))
