@@ -269,6 +269,23 @@ void print_counters(const LadderResult& result) {
   fmt::print("{}\n", dim("  No GPU: times mean nothing here, and no roof was measured."));
 }
 
+// Where all levels differ from the reference at one element, the reference may be what is wrong.
+void print_doubt(const LadderResult& result) {
+  std::string place;
+  for (const LevelResult& level : result.levels) {
+    const std::string& reason = level.check.reason;
+    const std::size_t end = reason.find(": got ");
+    if (level.check.fault != Fault::wrong_result || end == std::string::npos) return;
+    if (place.empty()) place = reason.substr(0, end);
+    if (reason.compare(0, end, place) != 0) return;
+  }
+  if (result.levels.size() < 2) return;
+  fmt::print("{}", bad(wrapped(fmt::format("All levels are wrong at {}: check reference_row(), and "
+                                           "the bound that it gives, first.",
+                                           place),
+                               2)));
+}
+
 }  // namespace
 
 bool colour_wanted() {
@@ -303,6 +320,7 @@ void print_ladder(const LadderResult& result) {
                                        : ""),
                        2)));
   gpu ? print_gpu(result) : print_counters(result);
+  print_doubt(result);
   std::fflush(stdout);
 }
 
@@ -337,6 +355,14 @@ void print_explained(const Ladder& ladder, const LevelResult& level, const std::
                      const std::string& report) {
   fmt::print("\n{} · {} at {}\n{}", ladder.name, level.name, size, report);
   print_below(level, false);
+  std::fflush(stdout);
+}
+
+void print_not_judged(const Ladder& ladder) {
+  fmt::print("{}", dim(wrapped(fmt::format("Claims are about {} and normal inputs: they are not "
+                                           "judged here.",
+                                           size_text(ladder.trace_size)),
+                               2)));
   std::fflush(stdout);
 }
 
