@@ -168,6 +168,21 @@ void print_legend(const LadderResult& result, bool times, bool counters) {
   }
 }
 
+bool is_counted(const LadderResult& result) {
+  return std::any_of(result.levels.begin(), result.levels.end(),
+                     [](const LevelResult& level) { return !level.counters.empty(); });
+}
+
+void print_counted_at(const LadderResult& result) {
+  if (!is_counted(result)) return;
+  const std::string other =
+      result.trace_size == result.size ? "" : fmt::format(", not at {}", size_text(result.size));
+  fmt::print("{}", dim(wrapped(fmt::format("Counters model the source as written, at {}{}; "
+                                           "`--explain`: per line.",
+                                           size_text(result.trace_size), other),
+                               2)));
+}
+
 // Why a library was not timed.
 void print_why_not(const ReferenceResult& reference) {
   const bool wrong = reference.check.is_failure();
@@ -226,12 +241,11 @@ void print_gpu(const LadderResult& result) {
                              2));
   }
   print_legend(result, true, false);
+  print_counted_at(result);
 }
 
 void print_counters(const LadderResult& result) {
-  const bool counted =
-      std::any_of(result.levels.begin(), result.levels.end(),
-                  [](const LevelResult& level) { return !level.counters.empty(); });
+  const bool counted = is_counted(result);
   const Widths widths(result, 59);
   fmt::print("{}\n", dim(fmt::format(" #  {}  {:>6}  {:>6}  {:>6}  {:>9}  {:>9}  check  claims",
                                      widths.padded("level"), "loads", "stores", "shared", "bytes",
@@ -256,16 +270,7 @@ void print_counters(const LadderResult& result) {
     ++index;
   }
   print_legend(result, false, counted);
-  if (counted) {
-    fmt::print("{}",
-               dim(wrapped(fmt::format("Counters model the source as written, at {}{}; "
-                                       "`--explain`: per line.",
-                                       size_text(result.trace_size),
-                                       result.trace_size == result.size
-                                           ? ""
-                                           : fmt::format(", not at {}", size_text(result.size))),
-                           2)));
-  }
+  print_counted_at(result);
   fmt::print("{}\n", dim("  No GPU: times mean nothing here, and no roof was measured."));
 }
 
