@@ -634,7 +634,7 @@ def ceilings(run, theme):
              f"roofs: {run.roofs_from}" + (f" · estimated, by clocks: {', '.join(memories.NAMES[m] for m in estimated)}"
                                            if estimated else "") + (f" · not measured: {', '.join(missing)}" if missing else "")]
     if by_requests:
-        notes[0] += f"\nby requests to L2: L1 keeps nothing, and a sector written in parts takes {memories.PARTIAL} times as long"
+        notes[0] += f"\nby requests to L2: L1 keeps nothing, and a sector used in parts takes {memories.PARTIAL} times as long"
     style.conditions(figure, theme, "\n".join(notes))
     return figure
 

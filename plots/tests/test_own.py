@@ -130,6 +130,15 @@ class Own(Folder):
         self.assertEqual((status, self.drawn), (0, []))
         self.assertIn("nothing to draw: no times", text)
 
+    def test_a_level_that_reads_in_parts_is_not_as_good_as_one_that_does_not(self):
+        run = next(run for run in own.read([book.ROOT / "plots/results/simt/chapter-1.json"]) if run.ladder == "copy")
+        strided, coalesced = run.levels[:2]
+        for level in (strided, coalesced):
+            level.counted.values.update({f"global_store_{what}": 0 for what in ("sectors", "ideal_sectors")})  # it only reads
+        amounts = {level.name: memories.moved(run, level) for level in (strided, coalesced)}
+        self.assertGreater(memories.requested_of_l2(strided, amounts["strided"]), 3 * amounts["strided"]["l2"].bytes)
+        self.assertIsNone(memories.requested_of_l2(coalesced, amounts["coalesced"]))
+
     def test_bad_input_is_one_line_and_2(self):
         self.file("text.json", "{")
         self.file("other.json", [1])
