@@ -51,7 +51,9 @@ class BoundsTest : public testing::Test {
   void plant(const Size& size) {
     for (const InputKind kind : {InputKind::normal, InputKind::integers}) {
       Instance instance(ladder_, size, kind, 1);
-      const AnyProblem& problem = instance.problem();
+      const auto own = ladder_.make_problem(size, {});
+      own->begin_reference(instance.tensors());
+      const AnyProblem& problem = *own;
       const std::vector<TensorSpec> specs = problem.tensors();
       const auto place = [&](const TensorSpec& spec, std::int64_t row, std::int64_t col, double x) {
         store(instance.pointers().get<void>(spec.name), spec, row * spec.pitch + col, x);

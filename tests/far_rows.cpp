@@ -67,6 +67,7 @@ CheckResult check_far_rows(const LevelEntry& level, const Ladder& ladder,
     copy_rows(outputs.list.back(), memory[i], far_specs[i].pitch, false);
   }
   near->normalise(tensors, outputs);
+  near->begin_reference(tensors);
   for (const HostTensor& after : outputs.list) {
     const TensorSpec& spec = after.spec;
     std::vector<double> value(static_cast<std::size_t>(spec.cols)), bound(value.size());

@@ -550,6 +550,24 @@ TEST(Console, FiguresHaveAUnitASizeAndALegend) {
   EXPECT_CONTAINS(out, "no roof was measured");
   result.levels[0].claims = {wrong};
   EXPECT_LACKS(stdout_of([&] { print_ladder(result); }), "+1?");
+  result.backend = "cuda";  // whose times are of another size than the counts
+  EXPECT_CONTAINS(stdout_of([&] { print_ladder(result); }), "at 256x192, not at 64x64;");
+}
+
+TEST(Console, WhereAllLevelsDifferAtOneElementTheReferenceIsNamed) {
+  LadderResult result;
+  result.backend = "simt";
+  result.levels.resize(2);
+  const auto says = [&](const char* first, const char* second, Fault fault = Fault::wrong_result) {
+    result.levels[0].check = {Fault::wrong_result, first};
+    result.levels[1].check = {fault, second};
+    return stdout_of([&] { print_ladder(result); });
+  };
+  const std::string hint = "All levels are wrong at out[0][3]: check reference_row()";
+  EXPECT_CONTAINS(says("out[0][3]: got 1, expected 2", "out[0][3]: got 1.5, expected 2"), hint);
+  EXPECT_LACKS(says("out[0][3]: got 1, expected 2", "out[0][30]: got 1, expected 2"), "All levels");
+  EXPECT_LACKS(says("out[0][3]: got 1, expected 2", "", Fault::none), "All levels");
+  EXPECT_LACKS(says("out[0][3]: got 1", "out[0][3]: got 1", Fault::crash), "All levels");
 }
 
 // A ladder with every kind of row, whose texts are longer than a line.

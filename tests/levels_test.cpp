@@ -14,11 +14,12 @@
 #include "common/harness/report/result.hpp"
 #include "common/harness/run/options.hpp"
 #include "common/harness/verdict/acceptance.hpp"
-#include "tests/chapters.hpp"
+#include "tests/failures.hpp"
 #include "tests/far_rows.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/skips.hpp"
 #if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #endif
@@ -97,27 +98,43 @@ class LevelTest : public testing::Test {
     instances().select(ladder_, axis_);
     if (axis_ == Axis::far_rows) {
       for (const LayoutCase& layout : far_row_cases(ladder_)) {
-        note(layout.text(), check_far_rows(level_, ladder_, layout));
+        note({layout.text(), layout.size, layout.variant, {}, {}, layout.sm_count},
+             check_far_rows(level_, ladder_, layout));
       }
     } else if (axis_ == Axis::layouts && has_all_layouts()) {
       for (const LayoutCase& layout : layout_cases(ladder_)) {
         const Device device(layout);
-        expect_right(layout.text(), layout.size, layout.variant, {{layout.kind, 1}});
+        expect_right({layout.text(),
+                      layout.size,
+                      layout.variant,
+                      {{layout.kind, 1}},
+                      Schedule{layout.schedule, layout.schedule},
+                      layout.sm_count});
       }
     } else {
       for (const AcceptanceRun& run :
            acceptance_runs(Judge::tests, axis_, ladder_, scope_of(ladder_, {2, 1}))) {
         if (run.schedule) set_schedule(*run.schedule, 7);
-        expect_right(run.text(), run.size, run.variant, run.draws);
+        expect_right({run.text(), run.size, run.variant, run.draws, run.schedule, 0});
       }
       if (axis_ == Axis::schedules) set_schedule({}, 0);
     }
+    report_smallest();
     compare_skips();
   }
 
  private:
-  void expect_right(const std::string& what, const Size& size, const Variant& variant,
-                    const std::vector<Draw>& draws) {
+  struct Case {
+    std::string what;
+    Size size;
+    Variant variant;
+    std::vector<Draw> draws;
+    std::optional<Schedule> schedule;
+    int sm_count;
+  };
+
+  void expect_right(const Case& run) {
+    const auto& [what, size, variant, draws, schedule, sm_count] = run;
     CheckResult check;
     try {
       // Before anything is allocated and drawn.
@@ -131,18 +148,48 @@ class LevelTest : public testing::Test {
     } catch (const BadSize&) {  // an extent that cannot be zero, such as a head dimension
       check = {Fault::unsupported, "bad size"};
     }
-    note(what, check);
+    note(run, check);
   }
 
-  void note(const std::string& what, const CheckResult& check) {
+  void note(const Case& run, const CheckResult& check) {
     const int number = cases_++;
     if (check.status == CheckResult::Status::skipped) {
       skipped_[without_numbers(check.reason)].push_back(number);
       return;
     }
-    EXPECT_NE(check.status, CheckResult::Status::mismatch)
-        << ladder_.name << " / " << level_.name << ", case " << number << ": " << what << ": "
-        << check.reason;
+    if (check.status != CheckResult::Status::mismatch) return;
+    const double work = work_of(ladder_, run.size);
+    if (failures_++ == 0 || work < work_) {
+      smallest_ = run, why_ = check.reason, work_ = work, draw_ = {};
+      if (run.draws.empty()) return;
+      // Which of the inputs fail alone, under the device's settings of this case.
+      for (const Draw& draw : run.draws) {
+        Instance instance(ladder_, run.size, draw.kind, draw.seed, run.variant);
+        const CheckResult alone = check_level(level_, instance, instance.drawn(2));
+        if (alone.status != CheckResult::Status::mismatch) continue;
+        draw_ = draw, why_ = alone.reason;
+        return;
+      }
+    }
+  }
+
+  /// One line, whatever the number of failures is.
+  void report_smallest() {
+    if (failures_ == 0) return;
+    std::string text =
+        fmt::format("{} / {}: {} at {}", ladder_.name, level_.name, why_, smallest_.what);
+    if (draw_) {
+      text += fmt::format(", {} inputs ({})", input_kind_name(draw_->kind),
+                          input_kind_text(draw_->kind));
+    } else if (!smallest_.draws.empty()) {
+      text += ", one run after another: each is right alone, so a run leaves something behind";
+    }
+    text += fmt::format(" [{} of {} cases fail]", failures_, cases_);
+    if (draw_) {
+      text += "; to see lines: " + command_of(ladder_, level_, smallest_.size, smallest_.variant,
+                                              *draw_, smallest_.schedule, smallest_.sm_count);
+    }
+    ADD_FAILURE() << text;
   }
 
   void compare_skips() {
@@ -161,7 +208,12 @@ class LevelTest : public testing::Test {
   const Ladder& ladder_;
   const LevelEntry& level_;
   Axis axis_;
-  int cases_ = 0;
+  int cases_ = 0, failures_ = 0;
+  // Of the failure with the least work; `draw_`: its inputs, if they fail alone.
+  Case smallest_;
+  std::string why_;
+  double work_ = 0;
+  std::optional<Draw> draw_;
   Skips::OfTest skipped_;
 };
 
@@ -208,6 +260,9 @@ std::string file_complaint(const LevelEntry& level) {
 class NamesTest : public testing::Test {
  public:
   void TestBody() override {
+    for (const std::string& file : unlisted_files(tested_chapter())) {
+      ADD_FAILURE() << file << " is in no ladder: ladder.hpp lists no level of it in rows<...>()";
+    }
     for (const char* name : {"", "registers p", "ping-pong", "__expf", "ex2.approx", "b[k]",
                              "4_bytes", "kb_", "Tile", "a__b"}) {
       EXPECT_FALSE(is_identifier(name)) << name;
@@ -241,6 +296,10 @@ class NamesTest : public testing::Test {
 };
 
 const bool kRegistered = [] {
+  print_line_per_failure();
+#if COOKBOOK_SIMT
+  simt::install_crash_handler();
+#endif
   register_test<TextsTest>(tested_prefix(), "EveryLevelSaysWhatItChangesExpectsAndCosts");
   register_test<NamesTest>(tested_prefix(), "NamesAreIdentifiers");
   for (const Ladder& ladder : tested_chapter().ladders) {

@@ -10,11 +10,12 @@
 
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/harness/run/traced.hpp"
 #include "common/harness/verdict/acceptance.hpp"
-#include "tests/chapters.hpp"
+#include "tests/failures.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/on_device.hpp"
 
@@ -23,8 +24,15 @@ namespace {
 
 bool is_sidebar(const Ladder& ladder) { return ladder.title.rfind("sidebar", 0) == 0; }
 
-void expect_no_finding(const TracedRun& traced, const std::string& at) {
-  for (const FoundFault& finding : traced.findings) ADD_FAILURE() << at << ": " << finding.message;
+// Fails once, with the first that is wrong, and says how many more there are.
+void expect_right(const TracedRun& traced, const std::string& at, const std::string& command) {
+  std::vector<std::string> wrong;
+  for (const FoundFault& finding : traced.findings) wrong.push_back(finding.message);
+  if (traced.check.is_failure()) wrong.push_back(traced.check.text());
+  if (wrong.empty()) return;
+  ADD_FAILURE() << wrong[0] << " at " << at
+                << (wrong.size() > 1 ? fmt::format(" [and {} more]", wrong.size() - 1) : "")
+                << "; to see lines: " << command;
 }
 
 class OfLevel : public testing::Test {
@@ -49,17 +57,20 @@ class TracedLevelTest : public OfLevel {
     // A candidate of the library for other shapes: another ladder has it, or the sizes below.
     if (!support && tested_prefix().rfind("capstone_", 0) == 0) GTEST_SKIP() << support.reason;
     const TracedRun traced = trace_level(level_, instance);
-    EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
-    expect_no_finding(traced, runs.at(0).text());
+    const std::string command = command_of(ladder_, level_, runs.at(0).size);
+    expect_right(traced, runs.at(0).text(), command);
+    if (!traced.check.is_failure() && traced.check.fault != Fault::none)
+      ADD_FAILURE() << traced.check.text();
     int checked = 0;
     for (const ClaimResult& claim : traced.claims) {
       if (!claim.claim.is_mechanism()) continue;  // only a GPU shows speed
       ++checked;
       ASSERT_TRUE(claim.holds.has_value()) << claim.claim.text << ": was not checked";
-      EXPECT_TRUE(*claim.holds) << claim.claim.text << ": measured " << claim.measured;
+      if (*claim.holds) continue;
+      ADD_FAILURE() << level_.name << ": claim is false: " << claim.claim.text << " (measured "
+                    << claim.measured << "); to see lines: " << command;
     }
     EXPECT_GE(checked, 1) << "no claim that the tracer can check";
-    if (HasFailure()) fmt::print("{}", traced.report);
   }
 };
 
@@ -78,9 +89,9 @@ class TracedLayoutsTest : public OfLevel {
       if (!level_.supports(*problem, device_info())) continue;
       Instance instance(ladder_, layout.size, layout.kind, 1, layout.variant);
       const TracedRun traced = trace_level(level_, instance);
-      EXPECT_NE(traced.check.status, CheckResult::Status::mismatch)
-          << layout.text() << ": " << traced.check.reason;
-      expect_no_finding(traced, layout.text());
+      expect_right(traced, layout.text(),
+                   command_of(ladder_, level_, layout.size, layout.variant, {layout.kind, 1}));
+      if (HasFailure()) return;  // the others mostly say the same
     }
   }
 };
@@ -118,7 +129,7 @@ class TracedSizesTest : public OfLevel {
       if (!level_.supports(instance.problem(), device_info())) continue;
       const TracedRun traced = trace_level(level_, instance);
       EXPECT_EQ(traced.check.status, CheckResult::Status::ok) << traced.check.reason;
-      expect_no_finding(traced, size_text(size));
+      expect_right(traced, size_text(size), command_of(ladder_, level_, size, {}, {}, {}, sms));
     }
     simt::set_sm_count(0);
   }
@@ -250,9 +261,9 @@ class OtherKernelsTest : public testing::Test {
       const TracedRun run = trace_level(*found.level, instance);
       const std::string what =
           fmt::format("{} / {}, {}", found.ladder->name, found.level->name, found.layout.text());
-      EXPECT_NE(run.check.status, CheckResult::Status::mismatch)
-          << what << ": " << run.check.reason;
-      expect_no_finding(run, what);
+      expect_right(run, what,
+                   command_of(*found.ladder, *found.level, found.layout.size, found.layout.variant,
+                              {}, {}, found.layout.sm_count));
       add_kernels(*found.ladder, *found.level, found.layout, traced);
     }
     simt::set_sm_count(0);
@@ -270,6 +281,8 @@ void add_test(const Ladder& ladder, std::size_t i, const char* suffix) {
 }
 
 const bool kRegistered = [] {
+  print_line_per_failure();
+  simt::install_crash_handler();
   register_test<OtherKernelsTest>(fmt::format("traced_{}_others", tested_prefix()), "kernels");
   for (const Ladder& ladder : tested_chapter().ladders) {
     for (std::size_t i = 0; i < ladder.levels.size(); ++i) {

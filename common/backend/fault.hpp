@@ -25,9 +25,10 @@ enum class Fault {
   misaligned,
   proxy,  ///< no fence between the generic and the asynchronous proxy
   static_shared,
-  exit,        ///< a block ends while another, or a copy, still uses its memory
-  divergence,  ///< lanes of a warp where all must be
-  overflow,    ///< of 32-bit arithmetic that becomes an address
+  exit,         ///< a block ends while another, or a copy, still uses its memory
+  divergence,   ///< lanes of a warp where all must be
+  absent_lane,  ///< a shuffle reads a lane that does not take part
+  overflow,     ///< of 32-bit arithmetic that becomes an address
   // How a launch ends without a result.
   launch_refused,
   shared_memory_refused,  ///< more of it than a block may have

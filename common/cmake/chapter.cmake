@@ -26,7 +26,7 @@ function(cookbook_chapter number folder title)
   set_property(GLOBAL PROPERTY COOKBOOK_CHAPTER_${number} ${source})
   set(generated ${PROJECT_BINARY_DIR}/generated/chapter_${number})
   set(headers ${generated}_levels.hpp)
-  set(make "return headed(chapter_${number}());")
+  set(make "Chapter made = headed(chapter_${number}());")
   set(heading "
 namespace cookbook {
 
@@ -43,6 +43,34 @@ namespace cookbook {
   set(libraries chapter_${number}_libraries)
   # Relative, because solutions of exercises stand in for files of the source tree.
   cookbook_ladders(chapter-${number} ${source} ${PROJECT_SOURCE_DIR})
+  if(COOKBOOK_BACKEND STREQUAL "simt" AND NOT EXISTS ${source}/levels.cu)
+    cookbook_exercises(chapter-${number})
+  endif()
+endfunction()
+
+# cookbook_exercises(<program>): the target <program>-exercises, for `./run exercise`, which makes
+# exercises/<program> and its traced twin: as <program>, but of its levels only the exercises are
+# compiled, and an edit of one takes a fraction of the time. The caller sets `generated`.
+function(cookbook_exercises name)
+  string(REPLACE "-" "_" entry ${name}_entry)
+  file(CONFIGURE OUTPUT ${generated}_exercises.cu CONTENT
+    "#include \"common/harness/contract/exercises_only.hpp\"\n// The above comes first.\n#include \"${generated}_levels.cu\"\n"
+    @ONLY)
+  cookbook_kernel_sources(${generated}_exercises.cu)
+  foreach(mode "" "-traced")
+    string(REPLACE "-" "_" suffix "${mode}")
+    set(target ${name}-exercises${mode})
+    add_executable(${target} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/common/harness/run/main.cpp
+      ${generated}_exercises.cu)
+    target_compile_definitions(${target} PRIVATE COOKBOOK_CHAPTER=${entry})
+    target_link_libraries(${target} PRIVATE cookbook_kernel${suffix} cookbook_runner${suffix})
+    if(TARGET ${name}-kernels${mode})
+      target_link_libraries(${target} PRIVATE ${name}-kernels${mode})
+    endif()
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}${mode}
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/exercises)
+  endforeach()
+  add_dependencies(${name}-exercises ${name}-exercises-traced)
 endfunction()
 
 # cookbook_capstone(<name> <folder>): the executable capstone-<name>. `folder` may be anywhere.
@@ -52,7 +80,7 @@ function(cookbook_capstone name folder)
   set(generated ${PROJECT_BINARY_DIR}/generated/capstone_${name})
   # In a folder of its own: every capstone includes the same name.
   set(headers ${generated}/generated/levels.hpp)
-  set(make "Chapter made = capstone();\n  made.capstone = \"${name}\";\n  return made;")
+  set(make "Chapter made = capstone();\n  made.capstone = \"${name}\";")
   set(libraries capstone_libraries)
   cookbook_ladders(capstone-${name} ${source} "")
   foreach(target levels levels-traced timeline)  # whichever this backend has
@@ -65,13 +93,17 @@ endfunction()
 # cookbook_ladders(<program> <source> <root>): what both have in common. Generated files include
 # those of `source` relative to `root`; by their full paths if it is empty. The caller sets
 # `generated`, how the names of generated files begin, `headers`, the file that includes the levels,
-# `make`, the statements that return the Chapter, and `libraries`, the function of libraries.cu.
+# `make`, the statements that define the Chapter `made`, and `libraries`, the function of libraries.cu.
 function(cookbook_ladders name source root)
   set(book ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../..)
   string(REPLACE "-" "_" identifier ${name})
   set(entry ${identifier}_entry)
   file(GLOB includes CONFIGURE_DEPENDS ${source}/*level_*.cuh ${source}/sidebar_*.cuh
     ${source}/exercises/exercise_*.cuh)
+  set(files ${includes})
+  list(FILTER files INCLUDE REGEX "level_[0-9]+_[^/]*$")
+  list(TRANSFORM files REPLACE ".*/(.+)" "\"\\1\"")
+  list(JOIN files ", " files)
   set(folder ${source})
   set(ladder ${source}/ladder.hpp)
   if(root)

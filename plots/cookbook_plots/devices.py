@@ -18,6 +18,7 @@ class Sheet:
     fp64: float
     tensor: dict  # type -> TFLOP/s, or None
     source: str
+    lanes: int = 128  # of FP32, per SM
 
     def peak(self, kind):
         """TFLOP/s or TOP/s of a kind of results.CEILINGS, or None."""
@@ -33,6 +34,14 @@ class Sheet:
                  "mma_int8_tops": self.tensor["int8"], "wgmma_int8_tops": self.tensor["int8"],
                  "wgmma_fp8_tflops": self.tensor["fp8"]}
         return {key: value for key, value in known.items() if value}
+
+
+    @property
+    def on_chip(self):
+        """GB/s through L2 and through L1 with shared memory: estimates. An SM takes 128 bytes per clock from L1 and, as
+        measured on an H200, 32 from L2."""
+        clocks = 1e3 * self.fp32 / (2 * self.lanes)  # 1e9 per second, of all SMs
+        return {"l2": 32 * clocks, "shared": 128 * clocks}
 
 
 @cache

@@ -10,6 +10,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 
 from . import autotuning, memories, style
 from .comparison import size_and_mask
+from .devices import sheet_of
 from .markup import percent, significant
 from .results import CORES, KINDS, size_text, traffic
 from .style import plt
@@ -589,34 +590,51 @@ def overlay(named, theme):
 
 
 def ceilings(run, theme):
-    """What the SIMT backend counted, under roofs: the highest speed that each level's bytes allow. No dot: no time."""
-    limits = memories.memory_roofs(run, run.roofs)
+    """What the SIMT backend counted, under roofs: the highest speed that each level's bytes allow, and that which its
+    requests allow if all of them go to L2. No dot: no time."""
+    limits, sheet = memories.memory_roofs(run, run.roofs), sheet_of(run.model)
+    estimated = {memory: gbps for memory, gbps in (sheet.on_chip if sheet else {}).items() if memory not in limits}
+    limits |= estimated
     found = []
     for level in run.levels:
         amounts = memories.moved(run, level)
-        # Seconds that each memory needs at least; an upper bound of L2's bytes binds nothing.
         work = run.json["problem"]["flops"] / 1e12 if run.counts_flops else run.json["problem"]["bytes"] / 1e9
-        speeds = {memories.NAMES[m]: work / (a.bytes / 1e9 / limits[m]) for m, a in amounts.items()
-                  if m in limits and a.origin != memories.AT_MOST}
+        # Of seconds that each memory needs at least; a request of few bytes takes L1 as long as one of a wavefront.
+        speeds = {memory: work / (a.bytes * (memories.request_factor(level) if memory == "shared" else 1) / 1e9
+                                  / limits[memory]) for memory, a in amounts.items() if memory in limits}
+        by_requests = math.inf
+        if "l2" in speeds and (requested := memories.requested_of_l2(level, amounts)):
+            by_requests = speeds.pop("l2") * amounts["l2"].bytes / requested
+        speeds = {memories.NAMES[memory]: speed for memory, speed in speeds.items()}
         if run.counts_flops and run.roof_value:
             speeds[run.json["roof"]] = run.roof_value
         if amounts and speeds:
-            found.append((level, min(speeds, key=speeds.get), min(speeds.values())))
+            name = min(speeds, key=speeds.get)
+            found.append((level, name, speeds[name], min(speeds[name], by_requests)))
     figure, axes = panel(8.6, 2.1 + 0.36 * len(found), 0.24, 0.95, top=0.85, bottom=1.05)
-    top = max([speed for _, _, speed in found], default=1)
-    for y, (_, name, speed) in enumerate(found):
-        axes.plot([0, speed], [y, y], color=theme.muted, linewidth=0.8, linestyle=(0, (1.5, 2)))
-        axes.plot([speed], [y], marker="|", markersize=15, markeredgewidth=2.2, color=theme.first, linestyle="none")
-        align, points = ("right", -7) if speed > 0.5 * top else ("left", 7)
-        beside(axes, f"at most {significant(speed)}, by {name}", (speed, y), (points, 1), fontsize=8.5, va="bottom", ha=align)
+    top = max([speed for _, _, speed, _ in found], default=1)
+    for y, (_, name, speed, low) in enumerate(found):
+        axes.plot([0, low], [y, y], color=theme.muted, linewidth=0.8, linestyle=(0, (1.5, 2)))
+        axes.plot([low, speed], [y, y], color=theme.muted, linewidth=3, solid_capstyle="butt")
+        for end in {low, speed}:
+            axes.plot([end], [y], marker="|", markersize=15, markeredgewidth=2.2, color=theme.first, linestyle="none")
+        align, points = ("right", -7) if low > 0.5 * top else ("left", 7)
+        text = f"at most {significant(speed)}, by {name}"
+        if low < speed:
+            text = f"{significant(low)} by requests to L2, {text}"
+        beside(axes, text, (low, y), (points, 1), fontsize=8.5, va="bottom", ha=align)
     axes.set_xlim(0, 1.08 * top)
-    named_rows(axes, range(len(found)), [label(level) for level, _, _ in found], (len(found) - 0.45, -0.65), theme)
+    named_rows(axes, range(len(found)), [label(level) for level, *_ in found], (len(found) - 0.45, -0.65), theme)
     axes.set_xlabel(f"{run.unit} that the counted bytes allow: ceilings, not speeds", fontsize=9)
     title(figure, f"{run.heading} · {run.ladder}: ceilings on {run.model}")
-    missing = memories.not_measured(run, run.roofs)
+    missing = [name for memory, name in memories.NAMES.items() if memory not in limits]
+    by_requests = any(low < speed for _, _, speed, low in found)
     notes = [f"Counted by the SIMT backend, which has no times · {size_text(run.size)} {run.json['problem']['dtype']}"
              f" · {run.json['date'][:10]}",
-             f"roofs: {run.roofs_from}" + (f" · not measured: {', '.join(missing)}" if missing else "")]
+             f"roofs: {run.roofs_from}" + (f" · estimated, by clocks: {', '.join(memories.NAMES[m] for m in estimated)}"
+                                           if estimated else "") + (f" · not measured: {', '.join(missing)}" if missing else "")]
+    if by_requests:
+        notes[0] += f"\nby requests to L2: L1 keeps nothing, and a sector used in parts takes {memories.PARTIAL} times as long"
     style.conditions(figure, theme, "\n".join(notes))
     return figure
 

@@ -98,6 +98,29 @@ def counted(run, level):
     return found
 
 
+# The naive level of chapter 3 on an H200 takes L2 so many times as long for a sector that is written in parts. Chapter 1's
+# strided copy, which also reads in parts, takes 5 times as long.
+PARTIAL = 3.5
+
+
+def requested_of_l2(level, amounts):
+    """Bytes that take L2 as long as the level's requests would if L1 kept nothing; None where L1 can keep nothing."""
+    if "l2" not in amounts or amounts["l2"].origin != AT_MOST:
+        return None
+    count, values = sectors(level), level.counted.values
+    in_parts = sum(count[kind] for kind in ("global_load", "global_store")
+                   if count[kind] > 1.05 * (values.get(f"{kind}_ideal_sectors") or 0)) / sum(count.values())
+    return amounts["l2"].bytes * (1 + (PARTIAL - 1) * in_parts)
+
+
+def request_factor(level):
+    """Times that the global requests of a level take L1 longer than their sectors do: each takes a wavefront or more."""
+    values = level.counted.values if level.counted else {}
+    kinds = ("global_load", "global_store")
+    moved = sum(values.get(f"{kind}_sectors") or 0 for kind in kinds) * SECTOR
+    return max(1, sum(values.get(f"{kind}_requests") or 0 for kind in kinds) * WAVEFRONT / moved) if moved else 1
+
+
 def scores(dims, size):
     """How many elements the matrices of scores have."""
     extents = dict(zip(dims, size))

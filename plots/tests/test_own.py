@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import json
+import re
 import unittest
 from pathlib import Path
 from types import SimpleNamespace
@@ -117,13 +118,26 @@ class Own(Folder):
         self.assertTrue(any("by L1 / shared" in one for one in self.figures["chapter-3-transpose-ceilings"]))
         status, text = self.call(self.folder / "simt.json", "--gpu", "T4")
         self.assertIn("the roofs of T4 (data sheet (T4))", text)
-        self.assertIn("roofs: data sheet (T4) · not measured: L2, L1 / shared",
+        self.assertIn("roofs: data sheet (T4) · estimated, by clocks: L2, L1 / shared",
                       "\n".join(self.figures["chapter-3-transpose-ceilings"]))
+        # Stores of 32 sectors per request: the naive level is not to look as good as the tiled one.
+        naive = next(text for text in self.figures["chapter-3-transpose-ceilings"] if "by requests to L2, at most" in text)
+        low, high = map(float, re.search(r"([\d.]+) by requests to L2, at most ([\d.]+)", naive).groups())
+        self.assertLess(low, high / 2)
         for level in counted["levels"]:
             level |= {"counters": None, "identity": None}
         status, text = self.call(self.write("nothing.json", counted | {"ladder": "unknown"}))
         self.assertEqual((status, self.drawn), (0, []))
         self.assertIn("nothing to draw: no times", text)
+
+    def test_a_level_that_reads_in_parts_is_not_as_good_as_one_that_does_not(self):
+        run = next(run for run in own.read([book.ROOT / "plots/results/simt/chapter-1.json"]) if run.ladder == "copy")
+        strided, coalesced = run.levels[:2]
+        for level in (strided, coalesced):
+            level.counted.values.update({f"global_store_{what}": 0 for what in ("sectors", "ideal_sectors")})  # it only reads
+        amounts = {level.name: memories.moved(run, level) for level in (strided, coalesced)}
+        self.assertGreater(memories.requested_of_l2(strided, amounts["strided"]), 3 * amounts["strided"]["l2"].bytes)
+        self.assertIsNone(memories.requested_of_l2(coalesced, amounts["coalesced"]))
 
     def test_bad_input_is_one_line_and_2(self):
         self.file("text.json", "{")

@@ -96,12 +96,73 @@ class New(unittest.TestCase):
         self.assertEqual(len(re.findall(r"Building CXX", done.stdout)), len(compiled), done.stdout)  # the book is not
         done = start(build / "levels-test-capstone-rows", "--gtest_filter=*0_naive_shapes")
         self.assertEqual(done.returncode, 1, done.stdout)
-        self.assertIn("3x1021: out[0][0]: got ", done.stdout)
+        self.assertRegex(done.stdout, r"rows / naive: out\[0\]\[0\]: got .* at 3x1021, integers inputs \(.*; to see lines: "
+                         rf"\./run {re.escape(str(capstone))} --check --explain --level naive --size 3x1021 --inputs integers")
         self.assertEqual(start(build / "capstone-rows", "--explain", "--level", "0").returncode, 0)
         done = start(build / "capstone-rows", "--check", "--explain", "--level", "0")
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("out[0][0]: got ", done.stderr)
         self.assertRegex(done.stdout, r"level_0_naive\.cuh:\d+ +global +load")
+        self.what_a_student_gets_wrong(capstone, build)
+
+    def what_a_student_gets_wrong(self, capstone, build):
+        def edit(name, *pairs):
+            text = (capstone / name).read_text()
+            for old, new in pairs:
+                self.assertIn(old, text)
+                text = text.replace(old, new)
+            (capstone / name).write_text(text)
+
+        # A level that is in no ladder, lanes that have exited before a shuffle, an access in a helper, and a reference
+        # that needs what begin_reference() has made.
+        (capstone / "level_2_mine.cuh").write_text("")
+        edit("level_1_warp_per_row.cuh", ("if (row >= shape.rows)", "if (row >= shape.rows || lane >= shape.cols)"))
+        edit("level_0_naive.cuh", (" && begin < 600", ""), ("run += in[row * shape.pitch + col]", "run += one(in, row, col, shape)"),
+             ("template <class C>", "__device__ inline float one(const float* in, std::int64_t row, std::int64_t col, "
+              "const Shape& shape) {\n  return in[row * shape.pitch + col + 1];\n}\n\ntemplate <class C>"))
+        edit("problem.hpp", ("  Shape shape;\n\n", "  Shape shape;\n  std::vector<double> sums{};\n  void begin_reference("
+                             "const HostTensors&) { sums.assign(static_cast<std::size_t>(shape.rows), 0); }\n\n"),
+             ("value[0] = sum;", "value[0] = sum + sums.data()[row];"),
+             ('extra_pitch}};', 'extra_pitch}, {}};'))
+        targets = ("capstone-rows", "levels-test-capstone-rows", "levels-traced-test-capstone-rows")
+        done = self.build(build, *targets)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        unlisted = "level_2_mine.cuh"
+        self.assertIn(unlisted + " is not run", start(build / "capstone-rows").stderr)
+        brief = os.environ | {"COOKBOOK_LINE_PER_FAILURE": "1"}
+        done = start(build / "levels-test-capstone-rows", env=brief)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        lines = done.stdout.splitlines()[1:]  # the first is GoogleTest's
+        self.assertTrue(all(re.match(r"capstone_rows\w*\.\w+: ", line) for line in lines), done.stdout)
+        self.assertEqual(len({line.split(": ")[0] for line in lines}), len(lines), done.stdout)
+        self.assertIn(unlisted + " is in no ladder", done.stdout)
+        self.assertFalse([line for line in lines if line.startswith("capstone_rows_bounds")], done.stdout)
+        self.assertNotIn("-byte object", done.stdout)
+        # Each is repeated by the command that its line ends with.
+        repeated = next(line for line in lines if "1_warp_per_row_layouts" in line).split(f"./run {capstone} ")[1].split()
+        done = start(build / "capstone-rows", *repeated)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("absent-lane: thread (0,0,0) shuffles at level_1_warp_per_row.cuh:", done.stdout)
+        self.assertIn("Claims are about 64x512 and normal inputs: they are not judged here.", done.stdout)
+        self.assertNotIn("claim is false", done.stdout.split("\nrows · ")[1])
+        done = start(build / "levels-traced-test-capstone-rows", env=brief)
+        self.assertRegex(done.stdout, r"absent-lane: .*; to see lines: \./run ")
+        self.assertRegex(done.stdout, r"at level_0_naive\.cuh:\d+ \(called at level_0_naive\.cuh:\d+\)")
+        for arguments, said in ((("--pitch", "x=1", "--check"), "tensors: in, out); got 'x=1'"),
+                                (("--base", "1"), "add one of them"), (("--inputs", "odd", "--check"), "got 'odd'")):
+            done = start(build / "capstone-rows", *arguments)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+            self.assertIn(said, done.stderr)
+        # Both levels are wrong where the reference is; then host code that crashes.
+        edit("level_0_naive.cuh", ("+ col + 1]", "+ col]"))
+        edit("problem.hpp", ("sum + sums.data()[row]", "sum + 1 + sums.data()[row]"))
+        self.assertEqual(self.build(build, "capstone-rows").returncode, 0)
+        self.assertIn("All levels are wrong at out[0][0]: check reference_row()", start(build / "capstone-rows").stdout)
+        edit("problem.hpp", ("sums.assign(", "*static_cast<volatile int*>(nullptr) = 1; sums.assign("))
+        self.assertEqual(self.build(build, "capstone-rows", targets[1]).returncode, 0)
+        for program in ("capstone-rows", targets[1]):
+            done = start(build / program)
+            self.assertRegex(done.stderr, r"error: access to an address that is not mapped in host code, .* at problem\.hpp:\d+")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ __constant__ float factors[4];
 // Lanes beyond the block: harmless where nobody uses what they return.
 __global__ void sum_of_20(const int* x, int* sum) {
   int s = x[threadIdx.x];
-  for (int o = 16; o > 0; o >>= 1) s += __shfl_down_sync(~0u, s, o);  // finds: absent lane
+  for (int o = 16; o > 0; o >>= 1) s += __shfl_down_sync(~0u, s, o);  // finds: absent-lane
   if (threadIdx.x == 0) *sum = s;
 }
 __global__ void guarded_sum_of_20(const int* x, int* sum) {

@@ -30,6 +30,7 @@ class Scripts(Tree):
         self.write("build/simt/CMakeCache.txt", "")
         for chapter, status in ((0, 3), (11, 0)):
             self.script(f"build/simt/chapter-{chapter}", f'echo "{chapter}: $*"; exit {status}')
+            self.script(f"build/simt/exercises/chapter-{chapter}", f'echo "exercises of {chapter}: $*"; exit {status}')
 
     def take(self, *names):
         """Copies files and folders of the repository."""
@@ -279,9 +280,16 @@ class Run(Scripts):
                          f"0: --json {away}/e/f-0.json\n11: --json {away}/e/f-11.json\n")
         self.assertTrue((away / "e").is_dir())
         self.assertEqual(self.run_it("exercise", "11.1", "--json", "g/h.json", cwd=away).stdout,
-                         f"11: --exercise 1 --json {away}/g/h.json\n")
+                         f"exercises of 11: --exercise 1 --json {away}/g/h.json\n")
         (away / "file").touch()
         self.expect(self.run_it("11", "--json", "file/a.json", cwd=away), 2, "", "run: cannot make the folder file\n")
+
+    def test_an_exercise_is_built_without_the_levels(self):
+        self.run_it("exercise", "0.1")
+        self.assertIn("--target chapter-0-exercises\n", self.log())
+        self.write("chapters/11_b/levels.cu", "")  # which has to be compiled as it is
+        self.assertEqual(self.run_it("exercise", "11.2").stdout, "11: --exercise 2\n")
+        self.assertIn("--target chapter-11\n", self.log())
 
     def test_help_of_a_verb_builds_nothing(self):
         self.take("docs/build.sh", "plots", "tools/identity")
@@ -452,6 +460,7 @@ class Capstones(Scripts):
             for file in (made / name for name in os.listdir(made) if name != ".git"):
                 self.assertNotIn("capstone_name", file.read_text())
             self.assertIn(f"Made My {template}.", said)
+        self.assertIn("./run test 'a b'", self.passes("new", "a b")[1])
         self.passes("new", "plain")
         for name in ("problem.hpp", "level_0_naive.cuh"):
             self.assertEqual((self.outside / "plain" / name).read_text(),

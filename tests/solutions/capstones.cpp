@@ -2,7 +2,7 @@
 // The solutions of the book's capstones as exercises of one program, in the order of the folders,
 // and then a wrong solution of each. The levels are not compiled. generated/levels.hpp includes
 // the solutions in the place of the exercises.
-#include "tests/solutions/exercises_only.hpp"
+#include "common/harness/contract/exercises_only.hpp"
 // The above comes first.
 #include "common/harness/run/runner.hpp"
 #define capstone capstone_convolution

@@ -4,7 +4,7 @@
 //   COOKBOOK_CHAPTER  the function in it: chapter_3
 //   COOKBOOK_WRONG_FILE, COOKBOOK_WRONG_LEVEL   one more exercise: a wrong solution (optional)
 //                    of the exercise of the same name
-#include "tests/solutions/exercises_only.hpp"
+#include "common/harness/contract/exercises_only.hpp"
 // The above comes first.
 #include COOKBOOK_LADDER
 #include "common/harness/run/runner.hpp"

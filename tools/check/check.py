@@ -518,7 +518,7 @@ def main(argv):
                 most = min(limit or 60, int(3 + seconds))
                 reverse = pool.submit(run, "plain", "reverse", most, COOKBOOK_SIMT_ORDER="reverse")
         traced, reverse = (future and future.result() for future in (traced, reverse))
-        absent = [f for f in traced[2]["findings"] if f["kind"] == "absent lane"] if traced and traced[2] else []
+        absent = [f for f in traced[2]["findings"] if f["kind"] == "absent-lane"] if traced and traced[2] else []
         for finding in absent[:MOST_RUNS] if plain[2] and plain[2]["copies"] else []:
             other = run("plain", "absent", limit, COOKBOOK_CHECK_ABSENT_ZERO=finding["places"])
             # Nothing that the host sees depends on this undefined value.

@@ -2,6 +2,7 @@
 """Ladders in a folder outside the book: which folder, how it is built, how one is made."""
 import hashlib
 import re
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -91,8 +92,9 @@ def new(arguments, caller):
     if shutil.which("git") and subprocess.run(["git", "-C", folder, "rev-parse", "--git-dir"], capture_output=True,
                                               check=False).returncode:
         subprocess.run(["git", "-C", folder, "init", "-q"], capture_output=True, check=False)
+    typed = shlex.quote(given)
     say(f"""Made {given}. Next:
-  ./run {given}             build it and print its ladder
-  ./run {given} --explain   its memory traffic, line by line
-  ./run test {given}        every level over odd sizes, layouts and inputs
+  ./run {typed}             build it and print its ladder
+  ./run {typed} --explain   its memory traffic, line by line
+  ./run test {typed}        every level over odd sizes, layouts and inputs
 Levels are the files level_*.cuh, listed in ladder.hpp; problem.hpp says what is computed.""")

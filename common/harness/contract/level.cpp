@@ -39,6 +39,19 @@ const LevelEntry* Ladder::find(const std::string& level_name) const {
   return level == levels.end() ? nullptr : &*level;
 }
 
+std::vector<std::string> unlisted_files(const Chapter& chapter) {
+  std::vector<std::string> unlisted;
+  for (const std::string& file : chapter.files) {
+    const auto is_in = [&](const LevelEntry& level) { return level.source.ends_with("/" + file); };
+    if (std::none_of(chapter.ladders.begin(), chapter.ladders.end(), [&](const Ladder& ladder) {
+          return std::any_of(ladder.levels.begin(), ladder.levels.end(), is_in);
+        })) {
+      unlisted.push_back(file);
+    }
+  }
+  return unlisted;
+}
+
 double work_of(const Ladder& ladder, const Size& size) {
   const auto problem = ladder.make_problem(size, {});
   return problem->bytes() + problem->flops();

@@ -142,8 +142,8 @@ class AnyProblem {
   virtual void reference_row(const HostTensors& tensors, const std::string& output,
                              std::int64_t row, double* value, double* bound) const = 0;
   /// Called before rows of new inputs are asked for: for what all rows need, such as the sums of
-  /// all rows before each one. Other inputs may have been asked for before, and reference_row may
-  /// be called without it.
+  /// all rows before each one. Other inputs may have been asked for before. Where a problem has it,
+  /// reference_row() without it throws std::logic_error.
   virtual void begin_reference(const HostTensors& /*tensors*/) {}
   /// For results of which several are right, such as a list in any order: rewrites what a level has
   /// written to the one form that reference_row states. `outputs` holds the tensors that are not
@@ -166,11 +166,15 @@ class ProblemHolder final : public AnyProblem {
   double flops() const override { return problem_.flops(); }
   void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
                      double* value, double* bound) const override {
+    if constexpr (requires(P & p, const HostTensors& t) { p.begin_reference(t); }) {
+      if (!begun_) throw std::logic_error("reference_row() before begin_reference()");
+    }
     problem_.reference_row(tensors, output, row, value, bound);
   }
   void begin_reference([[maybe_unused]] const HostTensors& tensors) override {
     if constexpr (requires { problem_.begin_reference(tensors); }) {
       problem_.begin_reference(tensors);
+      begun_ = true;
     }
   }
   void normalise([[maybe_unused]] const HostTensors& tensors,
@@ -187,6 +191,7 @@ class ProblemHolder final : public AnyProblem {
 
  private:
   P problem_;
+  bool begun_ = false;
 };
 
 /// A level with its types erased. `prepare` returns what one call of the level needs.
@@ -331,6 +336,7 @@ struct Chapter {
   std::string speed_claims_for;
   std::vector<Ladder> ladders;
   std::vector<LevelEntry> exercises;  ///< graded by `./run exercise N.M`
+  std::vector<std::string> files;     ///< level_*.cuh of its folder
 
   bool is_capstone() const { return !capstone.empty(); }
   /// What its executable is called: "chapter-3" or "capstone-scan".
@@ -346,5 +352,8 @@ struct Chapter {
     return (is_capstone() ? capstone : std::to_string(number)) + "." + std::to_string(exercise);
   }
 };
+
+/// Those of `chapter.files` of which no ladder has a level.
+std::vector<std::string> unlisted_files(const Chapter& chapter);
 
 }  // namespace cookbook

@@ -170,6 +170,21 @@ void print_legend(const LadderResult& result, bool times, bool counters) {
   }
 }
 
+bool is_counted(const LadderResult& result) {
+  return std::any_of(result.levels.begin(), result.levels.end(),
+                     [](const LevelResult& level) { return !level.counters.empty(); });
+}
+
+void print_counted_at(const LadderResult& result) {
+  if (!is_counted(result)) return;
+  const std::string other =
+      result.trace_size == result.size ? "" : fmt::format(", not at {}", size_text(result.size));
+  fmt::print("{}", dim(wrapped(fmt::format("Counters model the source as written, at {}{}; "
+                                           "`--explain`: per line.",
+                                           size_text(result.trace_size), other),
+                               2)));
+}
+
 // Why a library was not timed.
 void print_why_not(const ReferenceResult& reference) {
   const bool outside = reference.check.is_failure();
@@ -229,12 +244,11 @@ void print_gpu(const LadderResult& result) {
                              2));
   }
   print_legend(result, true, false);
+  print_counted_at(result);
 }
 
 void print_counters(const LadderResult& result) {
-  const bool counted =
-      std::any_of(result.levels.begin(), result.levels.end(),
-                  [](const LevelResult& level) { return !level.counters.empty(); });
+  const bool counted = is_counted(result);
   const Widths widths(result, 59);
   fmt::print("{}\n", dim(fmt::format(" #  {}  {:>6}  {:>6}  {:>6}  {:>9}  {:>9}  check  claims",
                                      widths.padded("level"), "loads", "stores", "shared", "bytes",
@@ -259,17 +273,25 @@ void print_counters(const LadderResult& result) {
     ++index;
   }
   print_legend(result, false, counted);
-  if (counted) {
-    fmt::print("{}",
-               dim(wrapped(fmt::format("Counters model the source as written, at {}{}; "
-                                       "`--explain`: per line.",
-                                       size_text(result.trace_size),
-                                       result.trace_size == result.size
-                                           ? ""
-                                           : fmt::format(", not at {}", size_text(result.size))),
-                           2)));
-  }
+  print_counted_at(result);
   fmt::print("{}\n", dim("  No GPU: times mean nothing here, and no roof was measured."));
+}
+
+// Where all levels differ from the reference at one element, the reference may be what is wrong.
+void print_doubt(const LadderResult& result) {
+  std::string place;
+  for (const LevelResult& level : result.levels) {
+    const std::string& reason = level.check.reason;
+    const std::size_t end = reason.find(": got ");
+    if (level.check.fault != Fault::wrong_result || end == std::string::npos) return;
+    if (place.empty()) place = reason.substr(0, end);
+    if (reason.compare(0, end, place) != 0) return;
+  }
+  if (result.levels.size() < 2) return;
+  fmt::print("{}", bad(wrapped(fmt::format("All levels are wrong at {}: check reference_row(), and "
+                                           "the bound that it gives, first.",
+                                           place),
+                               2)));
 }
 
 }  // namespace
@@ -306,6 +328,7 @@ void print_ladder(const LadderResult& result) {
                                        : ""),
                        2)));
   gpu ? print_gpu(result) : print_counters(result);
+  print_doubt(result);
   std::fflush(stdout);
 }
 
@@ -340,6 +363,14 @@ void print_explained(const Ladder& ladder, const LevelResult& level, const std::
                      const std::string& report) {
   fmt::print("\n{} · {} at {}\n{}", ladder.name, level.name, size, report);
   print_below(level, false);
+  std::fflush(stdout);
+}
+
+void print_not_judged(const Ladder& ladder) {
+  fmt::print("{}", dim(wrapped(fmt::format("Claims are about {} and normal inputs: they are not "
+                                           "judged here.",
+                                           size_text(ladder.trace_size)),
+                               2)));
   std::fflush(stdout);
 }
 

@@ -31,6 +31,8 @@ void print_summary(const LadderResult& result);
 /// Prints the report of a traced level, for --explain, and below it the errors of the level.
 void print_explained(const Ladder& ladder, const LevelResult& level, const std::string& size,
                      const std::string& report);
+/// Below it: that claims are about the traced size and normal inputs, where this was another.
+void print_not_judged(const Ladder& ladder);
 /// One line on standard error for each level that mismatched, crashed or hung.
 void print_failures(const LadderResult& result);
 /// Prints names, what changes and what is expected.

@@ -43,12 +43,13 @@ std::optional<std::int64_t> positive_number(std::string_view text) {
   return numbers[0];
 }
 
-std::vector<std::int64_t> joined_numbers(std::string_view text, std::int64_t most) {
+std::vector<std::int64_t> joined_numbers(std::string_view text, std::int64_t most,
+                                         std::int64_t least) {
   std::vector<std::int64_t> numbers;
   for (std::size_t at = 0; at <= text.size();) {
     const std::size_t end = std::min(text.find('x', at), text.size());
     const auto number = whole_number<std::int64_t>(text.substr(at, end - at));
-    if (!number || *number < 1 || *number > most) return {};
+    if (!number || *number < least || *number > most) return {};
     numbers.push_back(*number);
     at = end + 1;
   }

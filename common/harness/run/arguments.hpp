@@ -26,9 +26,9 @@ std::optional<std::string> json_argument(int argc, char** argv);
 /// `text` as a whole number from 1 to 2^31 - 1 (kernels count rows in int), or nothing.
 std::optional<std::int64_t> positive_number(std::string_view text);
 
-/// The positive whole numbers, none above `most`, that `text` joins by x; none if it is anything
-/// else.
-std::vector<std::int64_t> joined_numbers(std::string_view text, std::int64_t most);
+/// The whole numbers from `least` to `most` that `text` joins by x; none if it is anything else.
+std::vector<std::int64_t> joined_numbers(std::string_view text, std::int64_t most,
+                                         std::int64_t least = 1);
 
 /// `argv[first]` and the two after it as M, N and K; `accepted` names what the program takes.
 std::vector<std::int64_t> product_size(int argc, char** argv, int first,

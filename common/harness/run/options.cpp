@@ -15,6 +15,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
 #include "common/backend/whole_number.hpp"
 #include "common/harness/run/arguments.hpp"
@@ -38,6 +39,32 @@ std::string why_no_exercise(const Chapter& chapter, const std::string& text) {
                      : count == 2 ? "1 or 2"
                                   : fmt::format("1 to {}", count),
                      text);
+}
+
+std::string kind_names() {
+  std::string names;
+  for (const InputKind kind : all_input_kinds()) {
+    names += (names.empty() ? "" : ", ") + std::string(input_kind_name(kind));
+  }
+  return names;
+}
+
+// Of --pitch or --base, as typed: (tensor, elements); of all tensors: ("", elements).
+std::pair<std::string, std::int64_t> tensor_number(const char* option, const std::string& text,
+                                                   const std::vector<TensorSpec>& tensors) {
+  const std::size_t equals = text.find('=');
+  const std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+  const auto number = whole_number<std::int64_t>(text.substr(name.size() + !name.empty()));
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : tensors) names.push_back(spec.name);
+  const bool known = equals == std::string::npos || std::count(names.begin(), names.end(), name);
+  if (!known || !number || *number < 0 || *number > std::int64_t{1} << 40) {
+    throw UsageError(
+        fmt::format("{} takes a whole number of elements, such as 5 or {}=5 (tensors: "
+                    "{}); got '{}'",
+                    option, names.front(), fmt::join(names, ", "), text));
+  }
+  return {name, *number};
 }
 
 // How one program of a chapter asks another: this, and options as JSON.
@@ -67,6 +94,22 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
                  "with --explain: draw the worst lines' requests, lane by lane, into this folder")
       ->type_name("FOLDER")
       ->needs(app.get_option("--explain"));
+  std::vector<CLI::Option*> of_case;
+  of_case.push_back(app.add_option(
+      "--inputs", options.inputs,
+      fmt::format("inputs of --check and --explain: {} (default normal)", kind_names())));
+  of_case.back()->check([](const std::string& text) {
+    return kind_named(text) ? "" : fmt::format("takes {}; got '{}'", kind_names(), text);
+  });
+  for (const auto& [name, value, help] :
+       {std::tuple{"--pitch", &options.pitches, "elements added to the pitch"},
+        std::tuple{"--base", &options.bases, "elements by which the base address is moved"}}) {
+    of_case.push_back(app.add_option(name, *value,
+                                     fmt::format("with --check and --explain: {}, such as 5, or "
+                                                 "in=5 for one tensor (repeatable)",
+                                                 help)));
+    of_case.back()->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
   app.add_flag("--no-trace", options.no_trace, "do not start the traced executable");
   CLI::Option* exercise =
       app.add_option("--exercise", options.exercise, "grade exercise K of this chapter")
@@ -100,6 +143,9 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
   excludes(timeline, {"--exercise", "--json"});
   excludes(profile, {"--exercise", "--timeline"});
   excludes(launches, {"--exercise", "--json", "--profile", "--timeline"});
+  for (CLI::Option* each : of_case) {
+    for (CLI::Option* other : {exercise, profile, launches, timeline}) each->excludes(other);
+  }
   // By default CLI11 wraps -1, and reads 010 as 8.
   const auto whole = [](const char* name, auto& value, std::uint64_t most, const char* takes) {
     return [=, &value](const std::string& text) {
@@ -234,15 +280,41 @@ std::vector<int> select_levels(const Ladder& ladder, const Options& options) {
   return selected;
 }
 
-Size parse_size(const Ladder& ladder, const std::string& text) {
+Size parse_size(const Ladder& ladder, const std::string& text, std::int64_t least) {
   const std::string accepted =
-      fmt::format("--size takes {} positive whole number{} ({}), such as {}; got '{}'",
-                  ladder.dims.size(), ladder.dims.size() == 1 ? "" : "s joined by x",
+      fmt::format("--size takes {} {}whole number{} ({}), such as {}; got '{}'", ladder.dims.size(),
+                  least > 0 ? "positive " : "", ladder.dims.size() == 1 ? "" : "s joined by x",
                   fmt::join(ladder.dims, " x "), size_text(ladder.gpu_size), text);
-  Size size = joined_numbers(text, std::int64_t{1} << 40);
+  Size size = joined_numbers(text, std::int64_t{1} << 40, least);
   if (size.size() == 1) size.resize(ladder.dims.size(), size[0]);
   if (size.size() != ladder.dims.size()) throw UsageError(accepted);
   return size;
+}
+
+std::optional<InputKind> kind_named(const std::string& name) {
+  for (const InputKind kind : all_input_kinds()) {
+    if (name == input_kind_name(kind)) return kind;
+  }
+  return std::nullopt;
+}
+
+Variant parse_variant(const Ladder& ladder, const Options& options) {
+  Variant variant;
+  if (options.pitches.empty() && options.bases.empty()) return variant;
+  const auto tensors = ladder.make_problem(ladder.trace_size, {})->tensors();
+  const auto take = [&](const char* option, const std::vector<std::string>& texts,
+                        std::int64_t Variant::*of_all, std::int64_t Layout::*of_one) {
+    for (const std::string& text : texts) {
+      const auto [name, number] = tensor_number(option, text, tensors);
+      for (const TensorSpec& spec : tensors) {
+        if (name.empty() || name == spec.name) variant.tensors[spec.name].*of_one = number;
+      }
+      if (name.empty()) variant.*of_all = number;
+    }
+  };
+  take("--pitch", options.pitches, &Variant::extra_pitch, &Layout::extra_pitch);
+  take("--base", options.bases, &Variant::misalign_elements, &Layout::misalign_elements);
+  return variant;
 }
 
 void require_memory(const AnyProblem& problem, const Size& size) {

@@ -10,14 +10,17 @@
 #include <vector>
 
 #include "common/harness/contract/level.hpp"
+#include "common/harness/verdict/inputs.hpp"
 
 namespace cookbook {
 
 struct Options {
   bool list = false, check = false, explain = false, no_trace = false;
-  bool all = false;                 ///< a table for every ladder, not only for the first
-  std::vector<std::string> levels;  ///< names or numbers; empty: all
-  std::vector<std::string> sizes;   ///< as typed; each becomes a run
+  bool all = false;                         ///< a table for every ladder, not only for the first
+  std::vector<std::string> levels;          ///< names or numbers; empty: all
+  std::vector<std::string> sizes;           ///< as typed; each becomes a run
+  std::vector<std::string> pitches, bases;  ///< as typed: "5" or "in=5"
+  std::string inputs;                       ///< the name of an InputKind; empty: normal
   std::string ladder, json;
   std::string launches;   ///< the file for what levels launch; empty: none
   bool profile = false;   ///< run each level once, for a profiler
@@ -54,8 +57,13 @@ std::optional<int> parse_options(const Chapter& chapter, int argc, char** argv, 
 std::vector<const Ladder*> select_ladders(const Chapter& chapter, const Options& options);
 /// Indices of the levels of `ladder` that the options select; throws UsageError.
 std::vector<int> select_levels(const Ladder& ladder, const Options& options);
-/// Parses "4096" or "4096x1024" for `ladder`; throws UsageError saying what is accepted.
-Size parse_size(const Ladder& ladder, const std::string& text);
+/// Parses "4096" or "4096x1024" for `ladder`, of extents of at least `least`; throws UsageError
+/// saying what is accepted.
+Size parse_size(const Ladder& ladder, const std::string& text, std::int64_t least = 1);
+/// The kind of inputs of this name.
+std::optional<InputKind> kind_named(const std::string& name);
+/// What --pitch and --base ask for; throws UsageError naming the tensors.
+Variant parse_variant(const Ladder& ladder, const Options& options);
 /// Throws UsageError if the buffers of `problem` do not fit in the device's memory.
 void require_memory(const AnyProblem& problem, const Size& size);
 

@@ -24,6 +24,8 @@ LadderRun make_run(const Ladder& ladder, const Options& options, Purpose purpose
   run.timed = purpose == Purpose::time;
   run.size = chosen ? *chosen : run.timed ? ladder.gpu_size : usual;
   run.checked_size = run.timed ? ladder.check_size : run.size;
+  run.variant = parse_variant(ladder, options);
+  if (const auto kind = kind_named(options.inputs)) run.inputs = *kind;
   run.isolation = isolation_at(ladder, options, run.checked_size, usual);
   return run;
 }
@@ -48,6 +50,13 @@ Isolation isolation_at(const Ladder& ladder, const Options& options, const Size&
 }
 
 RunPlan make_plan(const Chapter& chapter, const Options& options, Purpose purpose) {
+  const bool of_case =
+      !options.inputs.empty() || !options.pitches.empty() || !options.bases.empty();
+  const bool checks = options.check || options.explain;
+  if (of_case && !checks && purpose != Purpose::trace) {
+    throw UsageError(
+        "--inputs, --pitch and --base say what --check or --explain runs: add one of them");
+  }
   RunPlan plan;
   std::string no_level;
   std::map<std::string, std::string> refused;  // by size: why the first ladder does not support it
@@ -65,8 +74,8 @@ RunPlan make_plan(const Chapter& chapter, const Options& options, Purpose purpos
     }
     for (const std::string& text : options.sizes) {
       try {
-        const Size size = parse_size(*ladder, text);
-        require_memory(*ladder->make_problem(size, {}), size);
+        const Size size = parse_size(*ladder, text, checks ? 0 : 1);
+        require_memory(*ladder->make_problem(size, parse_variant(*ladder, options)), size);
         plan.runs.push_back(make_run(*ladder, options, purpose, levels, &size));
         taken.insert(text);
       } catch (const std::exception& error) {

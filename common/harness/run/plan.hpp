@@ -13,9 +13,11 @@ namespace cookbook {
 /// Some levels of a ladder at one size.
 struct LadderRun {
   const Ladder* ladder = nullptr;
-  std::vector<int> levels;  ///< indices, in order
-  Size size;                ///< of the run; on a GPU of its timing
-  Size checked_size;        ///< at which every level is checked first
+  std::vector<int> levels;               ///< indices, in order
+  Size size;                             ///< of the run; on a GPU of its timing
+  Size checked_size;                     ///< at which every level is checked first
+  Variant variant;                       ///< of the checked or traced problem
+  InputKind inputs = InputKind::normal;  ///< the same
   bool timed = false;
   Isolation isolation;
   std::vector<Roof> roofs;  ///< to measure: those that the ladders of the whole plan need

@@ -8,8 +8,8 @@
 namespace cookbook {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Options, list, check, explain, no_trace, all, levels, sizes,
-                                   ladder, json, launches, profile, energy, draw, timeline,
-                                   exercise, describe, seed, seconds, in_process, time_limit,
-                                   benchmark_arguments)
+                                   pitches, bases, inputs, ladder, json, launches, profile, energy,
+                                   draw, timeline, exercise, describe, seed, seconds, in_process,
+                                   time_limit, benchmark_arguments)
 
 }  // namespace cookbook

@@ -170,6 +170,7 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
   Options options;
   if (const auto status = parse_options(chapter, argc, argv, options)) return *status;
 #if COOKBOOK_SIMT
+  simt::install_crash_handler();  // before a problem is made: no launch has done it yet
   if (options.in_process) simt::set_time_limit(0);
 #endif
   try {
@@ -190,6 +191,10 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
       require_writable(requests_file(options.draw, first.name, first.levels[0].name));
     }
 #endif
+    for (const std::string& file : kTraced ? std::vector<std::string>{} : unlisted_files(chapter)) {
+      fmt::print(stderr, "{}: {} is not run: ladder.hpp lists no level of it in rows<...>()\n",
+                 chapter.program(), file);
+    }
     for (const std::string& line : plan.left_out) {
       fmt::print(stderr, "{}: {}\n", chapter.program(), line);
     }

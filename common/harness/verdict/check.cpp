@@ -103,6 +103,15 @@ std::vector<std::int64_t> rows_to_compare(const AnyProblem& problem, const Tenso
   return rows;
 }
 
+// What a level that is right on `first` and wrong on `now` should know of the two.
+std::string first_inputs(const Draw& first, const Draw& now) {
+  const std::string only = "right on the first inputs only";
+  if (first.kind == now.kind) return only;
+  return fmt::format("{} ({}: {}), wrong on {} ones ({})", only, input_kind_name(first.kind),
+                     input_kind_text(first.kind), input_kind_name(now.kind),
+                     input_kind_text(now.kind));
+}
+
 // The first fault that is noted stays.
 void note(Instance::Comparison& in, Fault fault, std::string message) {
   if (in.ok) in.fault = fault, in.message = std::move(message);
@@ -348,10 +357,10 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, const std::
         result.max_error = std::max(result.max_error, comparison.max_error);
         result.error_bound = comparison.error_bound;
         if (!comparison.ok) {
-          return end(comparison.fault, (run_number == 0 ? ""
-                                        : is_repeat     ? "right on the first run only: "
-                                                        : "right on the first inputs only: ") +
-                                           comparison.message);
+          std::string before;
+          if (run_number > 0)
+            before = is_repeat ? "right on the first run only" : first_inputs(draws[0], draw);
+          return end(comparison.fault, before + (before.empty() ? "" : ": ") + comparison.message);
         }
         if (is_repeat && level.same_every_run) {
           return end(Fault::runs_differ, "two runs on the same inputs differ");

@@ -120,6 +120,19 @@ const char* input_kind_name(InputKind kind) {
   return names[static_cast<int>(kind)];
 }
 
+const char* input_kind_text(InputKind kind) {
+  static const char* const texts[] = {"ordinary numbers, few are equal",
+                                      "whole numbers from -3 to 3: many are equal",
+                                      "exponents over a wide range",
+                                      "neighbours that almost cancel",
+                                      "mostly denormals",
+                                      "-0 and +0 among ordinary numbers: equal ones",
+                                      "one NaN per input",
+                                      "one infinity per input",
+                                      "zeros and a single 1: all but one are equal"};
+  return texts[static_cast<int>(kind)];
+}
+
 void draw(HostTensor& tensor, InputKind kind, std::uint64_t seed) {
   const TensorSpec& spec = tensor.spec;
   if (spec.pitch != spec.cols) {

@@ -24,6 +24,8 @@ enum class InputKind {
 /// Every kind, in the order of the enumeration.
 const std::vector<InputKind>& all_input_kinds();
 const char* input_kind_name(InputKind kind);
+/// What is special about them, in a few words: "whole numbers from -3 to 3: many are equal".
+const char* input_kind_text(InputKind kind);
 
 /// Fills `tensor` (its padding between rows with NaN, so that reading it changes the result). A
 /// tensor of integers gets small whole numbers whatever the kind, or the single 1 of one_hot. Those

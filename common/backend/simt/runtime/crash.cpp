@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A crash inside a kernel names the block, the thread and the line that ran, and ends the process
-// with kCrashStatus. Outside of kernels, signals have their former effect, unless a parent process
-// keeps the record.
+// with kCrashStatus. A crash of host code is reported in the same way, and then has its former
+// effect, unless a parent process keeps the record.
 #include "common/backend/simt/runtime/crash.hpp"
 
 #include <fmt/format.h>
@@ -90,15 +90,19 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
   }
 }
 
-[[noreturn]] void report_and_exit() {
-  if (has_parent()) _exit(kCrashStatus);
+// Whether the line was written.
+bool report() {
   // Finding the line allocates memory, and a crash may have left the allocator locked: an alarm
   // bounds the wait.
   ::signal(SIGALRM, SIG_DFL);
   alarm(5);
   const std::string line = "error: " + describe(*record) + "\n";
-  const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
-  _exit(written > 0 ? kCrashStatus : 2);
+  return write(STDERR_FILENO, line.data(), line.size()) > 0;
+}
+
+[[noreturn]] void report_and_exit() {
+  if (has_parent()) _exit(kCrashStatus);
+  _exit(report() ? kCrashStatus : 2);
 }
 
 bool fails_on_crash = false;
@@ -133,6 +137,10 @@ void handle(int signal, siginfo_t* info, void* context) {
     return;
   }
   if (!has_parent() && !(current_worker && current_thread)) {
+    if (previous[signal].sa_handler == SIG_DFL) {
+      record_crash(signal, info, context);
+      report();
+    }
     sigaction(signal, &previous[signal], nullptr);
     if (info->si_code <= 0) raise(signal);  // sent by a process: would not happen again
     return;

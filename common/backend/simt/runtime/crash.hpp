@@ -54,7 +54,8 @@ uint64_t time_limit();
 
 // ---- for the runtime ----
 
-// A signal handler that names the block and thread, for this OS thread.
+// A signal handler that names the line, and of a kernel the block and thread. On a stack of its own
+// for this OS thread; on the others it names all but a stack overflow.
 void install_crash_handler();
 
 // Where not null: an invalid floating-point operation of a kernel, which traps. True: it goes on.

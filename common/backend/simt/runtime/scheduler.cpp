@@ -593,7 +593,10 @@ void fail(Fault fault, const std::string& message, void* pc) {
   Worker* worker = current_worker;
   if (!worker) throw KernelError(fault, message);
   std::string text = kernel_name(worker->group.launch->kernel) + ": " + message;
-  if (pc) text += " at " + describe_pc(pc);
+  if (pc) {
+    const SourceLocation at = symbolize({pc})[0];
+    text += " at " + (at.line != 0 ? describe_call(at) : describe_pc(pc));
+  }
   if (current_thread && !worker->running_pending) {
     text += fmt::format(" in block {}, thread {}", triple(current_thread->block->block_idx),
                         triple(current_thread->thread_idx));

@@ -149,9 +149,18 @@ bool is_plumbing(const SourceLocation& location) {
 }
 
 SourceLocation choose(const Frames& frames) {
+  SourceLocation chosen;
   for (const SourceLocation& frame : frames) {
-    if (frame.line != 0 && !is_plumbing(frame)) return frame;
+    if (frame.line == 0 || is_plumbing(frame)) continue;
+    if (chosen.line == 0) {
+      chosen = frame;
+    } else if (frame.function != chosen.function &&
+               frame.file.find("/common/harness/") == std::string::npos) {
+      chosen.caller = describe_line(frame);
+      break;
+    }
   }
+  if (chosen.line != 0) return chosen;
   return frames.empty() ? SourceLocation{} : frames.front();
 }
 
@@ -203,6 +212,11 @@ std::string describe_line(const SourceLocation& location) {
   return location.file.substr(location.file.rfind('/') + 1) + ":" + std::to_string(location.line);
 }
 
+std::string describe_call(const SourceLocation& location) {
+  return describe_line(location) +
+         (location.caller.empty() ? "" : " (called at " + location.caller + ")");
+}
+
 std::string describe_stack(void* const* frames, int count) {
   // Only code that was compiled here: on systems with glibc's debug information this would name
   // abort().
@@ -214,7 +228,7 @@ std::string describe_stack(void* const* frames, int count) {
     }
   }
   for (const SourceLocation& location : symbolize(own)) {
-    if (location.line != 0 && !is_plumbing(location)) return describe_line(location);
+    if (location.line != 0 && !is_plumbing(location)) return describe_call(location);
   }
   return "";
 }

@@ -14,16 +14,19 @@ struct SourceLocation {
   std::string function;  // demangled
   std::string file;      // as compiled
   int line = 0;          // 0: unknown
+  std::string caller;    // "level_1.cuh:40" where an inlined helper was called; "" elsewhere
 };
 // Where each pc (a return address) is: the innermost inlined frame outside of common/, or else the
 // innermost. One addr2line for all that are not in the cache.
 std::vector<SourceLocation> symbolize(const std::vector<void*>& pcs);
 std::string describe_line(const SourceLocation& location);  // "file.cuh:17"; "" if unknown
-std::string describe_pc(void* pc);                          // "file.cuh:17", or the address
+// "helper.cuh:17 (called at level_1.cuh:40)"; without a caller as describe_line().
+std::string describe_call(const SourceLocation& location);
+std::string describe_pc(void* pc);  // "file.cuh:17", or the address
 std::string kernel_name(
     const void* kernel);  // "sgemm<Config<32, 32>>", without return type and parameters
 
-// "file.cuh:17", the innermost frame outside of common/; "" where there is none.
+// As describe_call(), of the innermost frame outside of common/; "" where there is none.
 std::string describe_stack(void* const* frames, int count);
 
 /// The executable or a library, and where it is loaded.

@@ -38,7 +38,7 @@ const char* kind_name(Kind kind) {
     case Kind::misaligned: return "misaligned";
     case Kind::static_shared: return "static-shared";
     case Kind::overflow: return "overflow";
-    case Kind::absent_lane: return "absent lane";
+    case Kind::absent_lane: return "absent-lane";
     case Kind::not_a_number: return "nan";
     default: return "race";
   }
@@ -306,6 +306,9 @@ Trace make_trace(const Shared& state) {
   }
   for (auto& [place, site] : sites) trace.sites.push_back(std::move(site));
 
+  const auto call_of = [&](uint32_t token) {
+    return locations[token].caller.empty() ? line_of(token) : describe_call(locations[token]);
+  };
   // Two program counters of one pair of lines are one finding.
   std::map<std::pair<int, std::string>, size_t> seen;
   for (const auto& [key, found] : state.findings) {
@@ -320,7 +323,8 @@ Trace make_trace(const Shared& state) {
       trace.findings.push_back(
           {kind_name(kind),
            fmt::format("{}: {}", kind_name(kind),
-                       describe(kind, found, earlier_line, later_line,
+                       describe(kind, found, earlier != 0 ? call_of(earlier) : "",
+                                later != 0 ? call_of(later) : "",
                                 found.idle_wait_pc != 0 ? line_of(found.idle_wait_pc) : "")),
            found.count, kernel_name(kernel) + "|" + kind_name(kind) + "|" + subject(kind, found),
            earlier_line.empty() || earlier_line == later_line ? later_line
