@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -79,8 +80,8 @@ class Builds:
         self.ready = {kind: set() for kind in kinds}
         self.status, self.step, self.printed = {}, {}, {kind: [] for kind in kinds}
         self.changed = threading.Condition()
-        for kind in kinds:
-            configure(f"build/{kind}", "--preset", kind)
+        with ThreadPoolExecutor() as pool:
+            list(pool.map(lambda kind: configure(f"build/{kind}", "--preset", kind), kinds))
         say(f"Building ({', '.join(kinds)}: {' '.join(targets)}) ...")
         for kind in kinds:
             threading.Thread(target=self.build, args=(kind, targets), daemon=True).start()
