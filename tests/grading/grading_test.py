@@ -778,6 +778,16 @@ class WithoutTheLint(museum.InFolder):
             outcome = self.graded.run(museum.RIGHT)
         self.assertEqual([check for check in outcome["checks"] if not check["passed"]], [])
 
+    def test_the_book_below_tmp(self):
+        """The box has a /tmp of its own, and what is bound there must not lie under it."""
+        if not self.folder.is_relative_to("/tmp"):
+            self.skipTest("temporary folders are elsewhere")
+        self.folder.chmod(0o755)
+        (self.folder / "header").write_text("seen")
+        command = sandbox.boxed(sandbox.kind_of_sandbox(), self.folder, ["cat", str(self.folder / "header")], self.builder.limits,
+                                0, mounts=[str(self.folder)])
+        self.assertEqual(sandbox.run(command, 20), (0, "seen"))
+
     def test_copies_and_library_code_count(self):
         """Every claim about `in` and `out` needs the loads by memcpy and the stores by std::copy."""
         text = museum.change(

@@ -43,7 +43,7 @@ def bubblewrap(mounts, writable, devices=(), variables=()):
     """The start of a command line. `mounts`: (outside, inside), read-only but for the folder `writable`. `devices`: of
     /dev, beside the usual."""
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--clearenv", "--setenv", "PATH",
-               "/usr/bin:/bin", "--setenv", "LC_ALL", "C"]
+               "/usr/bin:/bin", "--setenv", "LC_ALL", "C", "--tmpfs", "/tmp"]  # the book may be below it
     for outside, inside in mounts:
         command += ["--bind" if inside == writable else "--ro-bind", outside, inside]
     for name, value in variables:
@@ -51,7 +51,7 @@ def bubblewrap(mounts, writable, devices=(), variables=()):
     command += ["--proc", "/proc", "--dev", "/dev"]
     for device in devices:
         command += ["--dev-bind", device, device]
-    return command + ["--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp"]
+    return command + ["--remount-ro", "/", "--chdir", "/tmp"]
 
 
 @functools.lru_cache

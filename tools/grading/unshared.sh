@@ -17,6 +17,7 @@ read_only() {
 mount --make-rprivate /
 mount -t tmpfs -o size=64m,mode=755 none "$root"
 mkdir -p "$root/tmp" "$root/proc" "$root/dev" "$root/box" "$root/old"
+mount -t tmpfs -o size=256m none "$root/tmp"  # before the places: the book may be below /tmp
 # One PLACE per line: a path may have a space.
 IFS='
 '
@@ -37,7 +38,6 @@ cd "$root"
 pivot_root . old
 umount -l /old
 rmdir /old
-mount -t tmpfs -o size=256m none /tmp
 mount -o remount,bind,ro /
 cd /tmp
 exec "$@"
