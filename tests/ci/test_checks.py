@@ -264,6 +264,15 @@ class Pages(unittest.TestCase):
         with self.assertRaises(SystemExit):
             make_pages.convert("see [this](gone.md)", make_pages.ROOT, {}, Path("unused"))
 
+    def test_a_comment_goes_and_one_that_is_code_stays(self):
+        text = make_pages.convert("The line `<!-- picture a -->`.\n<!-- quote b -->\nEnd\n", make_pages.ROOT, {}, Path("unused"))
+        self.assertEqual(text, "The line `<!-- picture a -->`.\nEnd\n")
+
+    def test_an_exercise_shows_what_the_grader_says(self):
+        self.assertIn("FAIL  shared loads: wavefronts = ideal: measured 32\nexercise 3.1: not yet", make_pages.grader_says("3.1"))
+        with self.assertRaises(SystemExit):
+            make_pages.grader_says("3.99")
+
     def test_what_is_folded_stays_one_element(self):
         text = make_pages.convert("<details><summary><b>More</b></summary>\n\nOne.\n\nTwo.\n\n</details>\n",
                                   make_pages.ROOT, {}, Path("unused"))
