@@ -178,7 +178,7 @@ class Site:
             page.wrong(f"two taps on a dot lead to {hashes}; the first one should show")
 
     def check_lanes(self, page, name):
-        """The live picture of 32 lanes in one bank: hover one, step on, and pad the rows by the slider."""
+        """The live picture of 32 lanes in one bank: hover one, step on, pad the rows by the slider, and swizzle them."""
         self.visit(page, name)
         box = page.locator(".lanes", has=page.locator("code", has_text="tile[threadIdx.x][y];")).first
         try:
@@ -196,9 +196,12 @@ class Site:
         box.locator("svg").press("ArrowRight")
         if "lane 6:" not in says.inner_text():
             page.wrong(f"the arrow key leads to {says.inner_text()!r}")
-        box.locator("input").fill("132")
-        if "1 wavefront (ideal: 1)" not in title.inner_text():
-            page.wrong(f"with 132 bytes between lanes a live picture says {title.inner_text()!r}")
+        slider, swizzle = box.locator("input[type=range]"), box.locator("input[type=checkbox]")
+        for stride, swizzled, expected in ((132, False, "1 wavefront"), (128, False, "32 wavefronts"), (128, True, "1 wavefront")):
+            slider.fill(str(stride))
+            swizzle.set_checked(swizzled)
+            if f"{expected} (ideal: 1)" not in title.inner_text():
+                page.wrong(f"a live picture with a stride of {stride}, swizzled: {swizzled}, says {title.inner_text()!r}")
 
     def check_without_scripts(self, name):
         """The figures that JavaScript replaces are there without it."""
