@@ -74,11 +74,7 @@ done
 
 python3 -B docs/make_pages.py --out "$out/generated" --html "$out/html" --explain "$out/explain"
 
-# The page header of this Doxygen, with a width for phones and the switch between light and dark.
-awesome=/usr/share/doxygen-awesome-css
-doxygen -w html "$out/header.html" "$out/footer.html" "$out/plain.css" docs/Doxyfile >/dev/null 2>&1
-python3 -B docs/edit_header.py "$out/header.html"
-cp "$awesome/doxygen-awesome-darkmode-toggle.js" docs/cookbook.js docs/explore.js docs/lanes.js "$out/html/"
+cp docs/cookbook.js docs/explore.js docs/lanes.js "$out/html/"
 
 # D3 draws the figures that can be explored. Its licence (BSD, 3 clauses) asks for its notice beside a copy.
 cp -L /usr/share/javascript/d3/d3.min.js "$out/html/"
@@ -94,8 +90,7 @@ for part in MathJax.js config extensions jax fonts/HTML-CSS/TeX localization/en;
   fi
 done
 
-if ! (cat docs/Doxyfile; echo "HTML_EXTRA_STYLESHEET = $awesome/doxygen-awesome.css \
-$awesome/doxygen-awesome-sidebar-only.css $awesome/doxygen-awesome-sidebar-only-darkmode-toggle.css docs/cookbook.css"
+if ! (cat docs/Doxyfile; echo "HTML_EXTRA_STYLESHEET = /usr/share/doxygen-awesome-css/doxygen-awesome.css docs/cookbook.css"
   echo "MATHJAX_RELPATH = mathjax"; echo "PROJECT_NUMBER = $(cat VERSION)") | doxygen -; then
   say "docs: Doxygen warns, and a warning is an error:"
   cat "$out/warnings.txt" >&2
@@ -106,7 +101,7 @@ if [ -s "$out/warnings.txt" ]; then
   exit 1
 fi
 python3 -B docs/edit_site.py "$out/html"
-python3 -B docs/make_search.py "$out/html"
+python3 -B docs/make_search.py "$out/html" "$out/names.xml"
 python3 -B docs/check_site.py "$out/html"
 
 # In a real browser, where Playwright for Python and Chromium are installed.

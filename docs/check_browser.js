@@ -43,6 +43,15 @@ function showsSource(id) {
   return Boolean(node && node.querySelector("pre.level-source") && node.open);
 }
 
+// Labels that the frame of a roofline, or of bars, cuts off.
+function cut() {
+  return [...document.querySelectorAll(".explore .ceiling text, .explore .bar text")].filter((text) => {
+    const svg = text.closest("svg"), box = text.getBoundingClientRect();
+    const frame = (svg.querySelector(".area") || svg).getBoundingClientRect();
+    return box.width && (box.right > frame.right + 0.5 || box.left < frame.left - 0.5);
+  }).map((text) => text.textContent);
+}
+
 // Paragraphs with more than 80 characters per line.
 function long() {
   const lines = (node) => Math.round(node.getBoundingClientRect().height / parseFloat(getComputedStyle(node).lineHeight));
@@ -57,4 +66,4 @@ function dots() {
 }
 
 // Where the document of every page finds them.
-window.check = { dots, faint, long, undrawn, showsSource };
+window.check = { cut, dots, faint, long, undrawn, showsSource };

@@ -4,7 +4,8 @@
 
 On a desktop and on a phone, light and dark: no error in the console, nothing that fails to load, every image
 drawn, no page wider than the window, text that can be read against its background. The search finds words
-of the text; the switch between light and dark switches; and from the README a chapter's page, its kernel and
+of the text; the switch between light and dark switches; the menu and lists fold; the first page loads at most 300 KB in
+one second; and from the README a chapter's page, its kernel and
 its dot under the roofs are three clicks apart. A dot of a roofline and a lane of a picture can be hovered, and without
 JavaScript their SVGs are there.
 
@@ -16,7 +17,9 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
+from check_site import FIRST_PAGE
 from playwright.sync_api import Error, sync_playwright
 
 SAMPLE = ("index.html", "chapter_3.html", "chapter_8.html", "chapter_10.html", "guide_adding.html", "files.html")
@@ -70,6 +73,8 @@ class Site:
             page.wrong(f"hardly readable: {text}")
         for text in page.evaluate("check.long()"):
             page.wrong(f"lines too long: {text}")
+        for text in page.evaluate("check.cut()"):
+            page.wrong(f"cut off: {text}")
         self.picture(page, picture)
 
     def check_search(self, page, query, expected):
@@ -123,6 +128,13 @@ class Site:
             if page.evaluate(where) == before:
                 page.wrong("another ladder shows the same dots")
             page.select_option(".explore select", ladders[0])
+        other = page.locator(".explore select option", has_text="NVIDIA").first  # of a GPU that is not the page's own
+        if other.count():
+            page.select_option(".explore select", other.get_attribute("value"))
+            label = page.get_attribute(".explore svg", "aria-label")
+            if other.inner_text().split(" · ")[-1] not in label:
+                page.wrong(f"another GPU is chosen, and shown are the {label}")
+            page.select_option(".explore select", ladders[0])
         if energy := [value for value in values if value.startswith("energy")]:
             page.select_option(".explore select", energy[0])
             self.picture(page, f"energy-{Path(name).stem}")
@@ -151,9 +163,6 @@ class Site:
         """On a phone bars fit, and the first tap on a dot shows it, and the second one leads to its level."""
         self.visit(page, name)
         page.wait_for_selector(".explore svg a.mark")
-        if wide := page.evaluate("""() => [...document.querySelectorAll('.on-phone text')].filter(
-                (text) => { const box = text.getBoundingClientRect(); return box.left < 0 || box.right > innerWidth; }).length"""):
-            page.wrong(f"{wide} texts of the bars are cut off")
         if not page.locator(".on-phone a.bar").count():
             page.wrong("no bars in place of the ladders' figure")
         dot, hashes = page.locator(".explore a.mark .dot").first, []
@@ -169,7 +178,7 @@ class Site:
             page.wrong(f"two taps on a dot lead to {hashes}; the first one should show")
 
     def check_lanes(self, page, name):
-        """The live picture of 32 lanes in one bank: hover one, step on, and pad the rows by the slider."""
+        """The live picture of 32 lanes in one bank: hover one, step on, pad the rows by the slider, and swizzle them."""
         self.visit(page, name)
         box = page.locator(".lanes", has=page.locator("code", has_text="tile[threadIdx.x][y];")).first
         try:
@@ -187,9 +196,12 @@ class Site:
         box.locator("svg").press("ArrowRight")
         if "lane 6:" not in says.inner_text():
             page.wrong(f"the arrow key leads to {says.inner_text()!r}")
-        box.locator("input").fill("132")
-        if "1 wavefront (ideal: 1)" not in title.inner_text():
-            page.wrong(f"with 132 bytes between lanes a live picture says {title.inner_text()!r}")
+        slider, swizzle = box.locator("input[type=range]"), box.locator("input[type=checkbox]")
+        for stride, swizzled, expected in ((132, False, "1 wavefront"), (128, False, "32 wavefronts"), (128, True, "1 wavefront")):
+            slider.fill(str(stride))
+            swizzle.set_checked(swizzled)
+            if f"{expected} (ideal: 1)" not in title.inner_text():
+                page.wrong(f"a live picture with a stride of {stride}, swizzled: {swizzled}, says {title.inner_text()!r}")
 
     def check_without_scripts(self, name):
         """The figures that JavaScript replaces are there without it."""
@@ -202,14 +214,46 @@ class Site:
             self.problems.append(f"{name}: no picture without JavaScript")
         context.close()
 
+    def check_first_page(self, page):
+        """How much it loads, and how soon."""
+        loaded = set()
+        page.on("request", lambda request: loaded.add(Path(unquote(urlsplit(request.url).path))))
+        self.visit(page, "index.html")
+        page.wait_for_timeout(1000)
+        size = sum(file.stat().st_size for file in loaded if file.is_file())
+        took = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
+        if not 0 < size <= FIRST_PAGE or took > 1000:
+            page.wrong(f"loads {size:,} bytes in {took:.0f} ms")
+
+    def check_menu(self, page):
+        """A phone's menu opens and leads to a chapter, whose sections it lists; and a list of files folds."""
+        self.visit(page, "index.html")
+        link = page.locator('#menu a[href="chapter_3.html"]')
+        if link.is_visible():
+            page.wrong("the menu is not folded")
+        page.click("#menu-box + label")
+        link.click()
+        page.wait_for_url("**/chapter_3.html")
+        page.click("#menu-box + label")
+        if not page.locator('#menu a[href="#chapter_3-results"]').is_visible():
+            page.wrong("the menu does not list the sections of the page")
+        self.visit(page, "files.html")
+        rows, shown = page.locator("table.directory tr:visible"), []
+        for click in (None, ".levels span >> nth=0", ".arrow >> nth=0", ".arrow >> nth=0", ".levels span >> nth=4"):
+            if click:
+                page.click(click)
+            shown.append(rows.count())
+        if not shown[0] == shown[4] > shown[2] > shown[1] == shown[3]:
+            page.wrong(f"folding a list shows {shown} rows")
+
     def check_switch(self, page):
         self.visit(page, "index.html")
         dark = "document.documentElement.classList.contains('dark-mode')"
         before = page.evaluate(dark)
-        page.click("doxygen-awesome-dark-mode-toggle")
+        page.click("#scheme")
         if page.evaluate(dark) == before:
             page.wrong("the switch between light and dark does nothing")
-        page.click("doxygen-awesome-dark-mode-toggle")
+        page.click("#scheme")
 
     def three_clicks(self, page, chapter):
         """README -> chapter -> kernel -> dot."""
@@ -262,8 +306,10 @@ def main():
         site.check_search(page, "mbarrier", "chapter_6.html")
         site.check_search(page, "mbarrier_invalidate", "namespacecookbook.html")
         site.check_switch(page)
+        site.check_first_page(page)
         if "chapter_3.html" in names:
             site.check_lanes(page, "chapter_3.html")
+            site.check_menu(site.open("phone", "light"))
             site.check_taps(site.open("phone", "light"), "chapter_3.html")
         if "chapter_8.html" in names:
             site.check_dots(page, "chapter_8.html")

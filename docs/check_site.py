@@ -1,20 +1,26 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every link and image of the built site must lead to a file that is there, and nothing may be fetched."""
+"""Every link and image of the built site must lead to a file that is there, nothing may be fetched, and the first page
+with all that it loads has at most 300 KB."""
 import re
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
+FIRST_PAGE = 300_000  # bytes
+
 
 class Page(HTMLParser):
     def __init__(self):
         super().__init__()
         self.links, self.loads, self.ids = [], [], set()
+        self.folded, self.later = [], set()  # open or closed <details> around; images that are loaded when one is opened
 
     def handle_starttag(self, tag, attributes):
         attributes = dict(attributes)
+        if tag == "details":
+            self.folded.append("open" not in attributes)
         for key in ("id", "name"):
             if attributes.get(key):
                 self.ids.add(attributes[key])
@@ -22,8 +28,14 @@ class Page(HTMLParser):
             self.links.append(attributes["href"])
         if tag in ("img", "script", "iframe", "source") and attributes.get("src"):
             self.loads.append(attributes["src"])
+            if tag == "img" and attributes.get("loading") == "lazy" and any(self.folded):
+                self.later.add(attributes["src"])
         if tag == "link" and attributes.get("href"):
             self.loads.append(attributes["href"])
+
+    def handle_endtag(self, tag):
+        if tag == "details" and self.folded:
+            self.folded.pop()
 
 
 def check(folder):
@@ -47,7 +59,16 @@ def check(folder):
             other = pages.get(path or name)
             if fragment and other and unquote(fragment) not in other.ids:
                 problems.append(f"{name}: {target}: no such anchor")
+    if (size := weight(folder, pages)) > FIRST_PAGE:
+        problems.append(f"index.html: {size:,} bytes with what it loads, of at most {FIRST_PAGE:,}")
     return pages, problems
+
+
+def weight(folder, pages):
+    """Bytes of the first page and of what it loads; of a figure for light and dark, one is loaded."""
+    page = pages["index.html"]
+    loaded = {unquote(target.split("?")[0]) for target in page.loads if "-dark." not in target and target not in page.later}
+    return sum((folder / name).stat().st_size for name in {"index.html", *loaded} if (folder / name).is_file())
 
 
 def main():

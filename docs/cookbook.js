@@ -1,4 +1,58 @@
 // SPDX-License-Identifier: MIT
+// Light or dark: as the system is, until the reader chooses.
+(function () {
+  const system = matchMedia("(prefers-color-scheme: dark)"), root = document.documentElement.classList;
+  let store = {};  // where storage is blocked the choice lasts as long as the page
+  try { store = localStorage; } catch { /* see above */ }
+  function apply() {
+    const dark = store.scheme ? store.scheme === "dark" : system.matches;
+    root.toggle("dark-mode", dark);
+    root.toggle("light-mode", !dark);
+  }
+  apply();
+  system.addEventListener("change", apply);
+  window.addEventListener("storage", apply);  // chosen in another tab
+  window.addEventListener("DOMContentLoaded", () => {
+    document.getElementById("scheme").addEventListener("click", () => {
+      store.scheme = root.contains("dark-mode") ? "light" : "dark";
+      apply();
+    });
+    const top = document.getElementById("top"), at = top.querySelector(".at");
+    if (at) top.scrollTop = at.offsetTop - top.clientHeight / 2;
+  });
+})();
+
+// What Doxygen's lists of files and classes call to fold a folder, all below a level, or inherited members.
+(function () {
+  const depth = (row) => row.id.split("_").length - 2;
+  function mark(row, open) {
+    const [arrow, icon] = [row.querySelector(".arrow"), row.querySelector(".iconfopen, .iconfclosed")];
+    if (arrow) arrow.textContent = open ? "▼" : "►";
+    if (icon) icon.className = open ? "iconfopen" : "iconfclosed";
+  }
+  window.toggleFolder = (id) => {
+    const [own, ...below] = document.querySelectorAll(`tr[id^="row_${id}"]`);
+    const shows = below.every((row) => row.hidden);
+    mark(own, shows);
+    for (const row of below) {
+      row.hidden = !shows || depth(row) > depth(own) + 1;
+      mark(row, false);
+    }
+  };
+  window.toggleLevel = (level) => {
+    for (const row of document.querySelectorAll("table.directory tr")) {
+      row.hidden = depth(row) > level;
+      mark(row, depth(row) < level);
+    }
+  };
+  window.toggleInherit = (name) => {
+    const rows = document.querySelectorAll(`tr.inherit.${CSS.escape(name)}`), shows = rows[0].style.display !== "table-row";
+    for (const row of rows) row.style.display = shows ? "table-row" : "none";
+    const image = document.querySelector(`tr.inherit_header.${CSS.escape(name)} img`);
+    image.src = image.src.replace(/\w+\.png$/, shows ? "open.png" : "closed.png");
+  };
+})();
+
 // A link to a level opens the listings under it.
 (function () {
   function openTarget() {
@@ -31,7 +85,7 @@
   });
 })();
 
-// The search box looks through the text of every page: Doxygen's own knows the names of the API only.
+// The search box looks through the text of every page.
 // The index is a script (search_index.js), loaded when the box is first used, so it works from disk.
 (function () {
   const isField = (event) => event.target instanceof Element && event.target.id === "MSearchField";
@@ -124,11 +178,13 @@
     else if (links.length) links[Math.min(next, links.length - 1)].focus();
   }
 
-  // In the capture phase at the window: Doxygen's handlers, which are on the field, never see these.
-  for (const kind of ["keydown", "keyup", "input", "focus", "blur", "click"]) {
+  for (const kind of ["keydown", "input", "focusin", "click"]) {
     window.addEventListener(kind, (event) => {
       const open = panel && !panel.hidden;
-      if (kind === "keydown" && open && (isField(event) || panel.contains(event.target))) {
+      if (kind === "focusin" && isField(event)) load();
+      else if (kind === "input" && isField(event)) show(event.target.value);
+      else if (kind === "click" && open && !isField(event) && !panel.contains(event.target)) hide();
+      else if (kind === "keydown" && open && (isField(event) || panel.contains(event.target))) {
         if (event.key === "Escape") hide();
         else if (event.key === "ArrowDown") move(1);
         else if (event.key === "ArrowUp") move(-1);
@@ -138,18 +194,7 @@
         } else return;
         event.preventDefault();
       }
-      if (!isField(event)) {
-        if (kind === "click" && open && !panel.contains(event.target)) hide();
-        return;
-      }
-      if (kind === "focus") {
-        load();
-        event.target.placeholder = "Search";
-        if (event.target.value === "Search") event.target.value = "";  // what Doxygen puts there
-      }
-      if (kind === "input") show(event.target.value);
-      if (kind !== "click" && kind !== "input") event.stopImmediatePropagation();
-    }, true);
+    });
   }
   window.addEventListener("pagehide", hide);
 })();

@@ -30,18 +30,19 @@
   // A bar per level, in front of what is in `parent`.
   function bars(parent, ladder, kind, { levels, value, tick, says, label, about }) {
     const row = 26, top = 8, bottom = 40, width = Math.max(300, parent.clientWidth), height = top + bottom + row * levels.length;
-    const left = Math.min(150, 0.36 * width), right = 118, end = Math.max(left + 40, width - right);
-    const x = d3.scale.linear().domain([0, d3.max(levels, value)]).range([left, end]);
     const svg = d3.select(parent).insert("svg", ":first-child").attr({ width, height, role: "img", class: kind })
       .attr("aria-label", ladder.ladder + ": " + about + " on " + ladder.device);
-    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
-      .call(d3.svg.axis().scale(x).orient("bottom").ticks(width < 480 ? 3 : 6).tickFormat((v) => tick(v)));
-    svg.append("text").attr({ class: "label", x: (left + end) / 2, y: height - 4, "text-anchor": "middle" }).text(label);
     const rows = svg.selectAll("a.bar").data(levels).enter().append("a").attr("class", "bar")
       .attr("xlink:href", (level) => level.link || null)
       .attr("transform", (level, i) => `translate(0,${top + row * i})`);
-    rows.append("text").attr({ x: left - 8, y: row / 2 + 4, "text-anchor": "end" })
+    const names = rows.append("text").attr({ y: row / 2 + 4, "text-anchor": "end" })
       .text((level) => (level.index === undefined ? "" : level.index + " · ") + level.name);
+    const left = 8 + Math.ceil(d3.max(names[0], (name) => name.getComputedTextLength())), right = 118;
+    const x = d3.scale.linear().domain([0, d3.max(levels, value)]).range([left, Math.max(left + 40, width - right)]);
+    names.attr("x", left - 8);
+    svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
+      .call(d3.svg.axis().scale(x).orient("bottom").ticks(width < 480 ? 3 : 6).tickFormat((v) => tick(v)));
+    svg.append("text").attr({ class: "label", x: (left + width - right) / 2, y: height - 4, "text-anchor": "middle" }).text(label);
     rows.append("rect").attr({ x: left, y: 3, height: row - 6 }).attr("width", (level) => x(value(level)) - left);
     rows.append("text").attr("class", "value").attr({ y: row / 2 + 4 }).attr("x", (level) => x(value(level)) + 6).text(says);
   }
@@ -231,7 +232,9 @@
           const off = y(d.level.speed) - y(one.value);
           return off > from && off < to;
         }).length;
-        tops.select("text").attr("y", (one) => (beside(one, 0, 20) < beside(one, -20, 0) ? 13 : -4)).attr("x", (one) => Math.max(left + 6, x(ridge(one)) + 8));
+        tops.select("text").attr("y", (one) => (beside(one, 0, 20) < beside(one, -20, 0) ? 13 : -4)).attr("x", function (one) {
+          return Math.max(left + 6, Math.min(x(ridge(one)) + 8, width - right - this.getComputedTextLength() - 4));
+        });
         own.attr({ y1: top, y2: height - bottom }).attr("x1", (one) => x(one.algorithm)).attr("x2", (one) => x(one.algorithm));
         holders.attr("x1", (d) => x(d3.min(d.dots, (dot) => dot.x))).attr("x2", (d) => x(d3.max(d.dots, (dot) => dot.x)))
           .attr("y1", (d) => y(d.speed)).attr("y2", (d) => y(d.speed));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The live twin of a picture of one request: hover or tap a lane, or step with the arrow keys, to see its address and
-// what serves it; where lanes have one stride, a slider changes it. Sectors and wavefronts are computed as in
+// what serves it; where lanes have one stride, a slider changes it, and shared memory can be swizzled. Sectors and wavefronts are computed as in
 // plots/cookbook_plots/pictures/requests.py. The SVG stays for printing and where there is no JavaScript.
 (function () {
   const NS = "http://www.w3.org/2000/svg", LANES = 32, SECTOR = 32, LINE = 128, WORD = 4, BANKS = 32;
@@ -106,7 +106,15 @@
     let stride = recorded.addresses[lanes[1]] - recorded.addresses[lanes[0]], at = null;
     const linear = lanes.length > 1 && stride > 0 && stride % Math.min(recorded.bytes, WORD) === 0 &&
       lanes.every((lane) => recorded.addresses[lane] === recorded.addresses[lanes[0]] + (lane - lanes[0]) * stride);
-    let request = recorded;
+    let request = recorded, swizzled = false;
+    // A word, or as much as a lane reads, goes to the place in its line of 128 bytes that the XOR with the line's number gives.
+    const swizzle = (address) => address ^ (Math.floor(address / LINE) % (LINE / recorded.bytes)) * recorded.bytes;
+    function change() {
+      const moved = recorded.addresses.map((address, lane) => (address === null || !linear ? address
+        : recorded.addresses[lanes[0]] + (lane - lanes[0]) * stride));
+      request = { ...recorded, addresses: moved.map((address) => (address === null || !swizzled ? address : swizzle(address))) };
+      draw();
+    }
     if (linear && stride <= 256) {
       const label = add(panel, "label", { textContent: "bytes between lanes " });
       const step = Math.max(recorded.bytes, WORD);
@@ -115,9 +123,15 @@
       slider.addEventListener("input", () => {
         stride = +slider.value;
         value.value = stride;
-        request = { ...recorded, addresses: recorded.addresses.map((address, lane) =>
-          address === null ? null : recorded.addresses[lanes[0]] + (lane - lanes[0]) * stride) };
-        draw();
+        change();
+      });
+    }
+    if (unit === "wavefront" && recorded.bytes >= WORD && recorded.rule !== "atomic") {
+      const label = add(panel, "label", {}), choice = add(label, "input", { type: "checkbox" });
+      label.append(" XOR the place in a line with the line's number");
+      choice.addEventListener("change", () => {
+        swizzled = choice.checked;
+        change();
       });
     }
     const svg = add(panel, "svg", { tabindex: 0, role: "img", "aria-label": "Lanes of one request; arrow keys step" }, true);

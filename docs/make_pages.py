@@ -243,7 +243,7 @@ def convert(text, base, pages, html_folder, levels=None, own=None):
             parts[i] = f"```{kind}\n{rest}"
             continue
         part = pictures.MARK.sub(lambda m: image(m, base, html_folder), part)
-        part = re.sub(r"<!--.*?-->\n?", "", part, flags=re.DOTALL)
+        part = re.sub(r"(?<!`)<!--.*?-->\n?", "", part, flags=re.DOTALL)
         # Doxygen would close what is folded at the first empty line.
         part = re.sub(r"^(<details>.*|</details>)$", lambda m: raw(m[1], "[block]"), part, flags=re.MULTILINE)
         part = re.sub(r'<picture><source [^>]*srcset="([^"]+)">\s*<img src="([^"]+)"\s+alt="([^"]*)"></picture>',
@@ -372,15 +372,26 @@ def level_sections(info, explained):
     return "".join(out)
 
 
+def grader_says(number):
+    """What the grader says of an exercise as it is shipped (recorded; tests/exercises_test.cpp compares) and of a right one."""
+    failures = json.loads((ROOT / "docs/graded.json").read_text()).get(number)
+    if not failures:
+        raise SystemExit(f"make_pages: docs/graded.json does not say why exercise {number} fails as it is shipped")
+    lines = "".join(f"  FAIL  {failure}\n" for failure in failures) + f"exercise {number}: not yet"
+    return ("<p>What the grader says of the file as it is, the first failure of each kind:</p>"
+            f'<pre class="report said">{html.escape(lines)}</pre><p>Of a right answer, every check says <code>pass</code>, '
+            f"and the last line is <code>exercise {number}: passed</code>.</p>")
+
+
 def exercise_sections(info):
     out = []
     for file in sorted((info.path / "exercises").glob("*.cuh")):
         match = re.match(r"exercise_(\d+)", file.name)
-        number = f"{info.number}.{match[1]}" if match else file.stem
+        number = f"{info.number}.{match[1]}"
         comment = itertools.takewhile(lambda line: line.startswith("//"), file.read_text().split("\n")[1:])
         text = re.sub(r"^Exercise [\d.]+:\s*", "", " ".join(line[2:].strip() for line in comment))
         out.append(f"<details><summary>{number} · <code>{file.name}</code> · graded by <code>./run exercise {number}</code>"
-                   f"</summary><p>{html.escape(text)}</p>{listing(file.read_text())}</details>")
+                   f"</summary><p>{html.escape(text)}</p>{grader_says(number)}{listing(file.read_text())}</details>")
     return raw("\n".join(out)) if out else ""
 
 

@@ -5,10 +5,11 @@
 Doxygen's own search knows names only; this one finds words. It is a script that sets a variable, because a
 page opened from disk may load a script but not read a file.
 
-    make_search.py build/docs/html"""
+    make_search.py build/docs/html build/docs/names.xml"""
 import json
 import re
 import sys
+import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -83,19 +84,21 @@ def pages(folder):
                        squeeze(body)[:LONGEST], squeeze(bold)]
 
 
-def names(folder):
-    """Names of the API, from Doxygen's index."""
-    seen = set()
-    for file in sorted((folder / "search").glob("all_*.js")):
-        for name, url, scope in re.findall(r"\['[^']*',\['([^']+)',\['\.\./([^']+)',\d,'([^']*)'", file.read_text()):
-            if url not in seen and not re.match(r"index|chapter|guide", url):  # whole pages are there already
-                seen.add(url)
-                yield [url, name, scope or "file", ""]  # one shorter than a page's
+def names(tags):
+    """Names of the API, from Doxygen's tag file."""
+    compounds = [one for one in ET.parse(tags).getroot() if one.get("kind") not in ("page", "dir")]
+    scopes = {one.findtext("filename"): one.findtext("name") for one in compounds if one.get("kind") != "file"}
+    found = {one.findtext("filename"): [one.findtext("name"), one.get("kind")] for one in compounds
+             if not one.findtext("name").endswith(".md")}
+    for member in ET.parse(tags).getroot().iter("member"):
+        file = member.findtext("anchorfile")
+        found[f"{file}#{member.findtext('anchor')}"] = [member.findtext("name"), scopes.get(file, "file")]
+    return [[url, *what, ""] for url, what in found.items()]  # one shorter than a page's
 
 
 def main():
     folder = Path(sys.argv[1])
-    entries = [*pages(folder), *names(folder)]
+    entries = [*pages(folder), *names(sys.argv[2])]
     text = json.dumps(entries, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     (folder / "search_index.js").write_text(f"window.cookbookIndex={text};\n", encoding="utf-8")
     print(f"search: {len(entries)} entries, {len(text) // 1024} KiB")

@@ -24,6 +24,7 @@ record 1 copy strided coalesced
 record 3 transpose tile padded swizzled vectorised
 size=64x24 record 3 transpose naive  # a tile of which a part is beyond the edge
 record 3 odd_shapes in_flight
+record 10 prefill tensor_cores  # a store of which three lanes in four take no part
 record 7 smem_swizzle no_swizzle swizzle_128
 "$build/chapter-5-fragments" --json "$folder/mma-zoom.json"
 "$build/chapter-5-sums" --json "$folder/tensor-core-sums.json"

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """The checks of this folder, each with a right input and one on which it must fail."""
 import dataclasses
-import json
 import shutil
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -203,6 +203,17 @@ class Site(Tree):
         self.assertEqual(len(self.check('<script src="https://example.org/x.js"></script>')), 1)
 
 
+    def test_a_heavy_first_page_fails(self):
+        for name, size in (("a.css", 150_000), ("a.svg", 140_000), ("a-dark.svg", 140_000), ("b.svg", 140_000)):
+            self.write(name, "x" * size)
+        lazy = '<details><img loading="lazy" src="b.svg"/></details>'
+        body = f'<link rel="stylesheet" href="a.css"/><img src="a.svg"/><img src="a-dark.svg"/>{lazy}'
+        self.assertEqual(self.check(body), [])
+        self.assertIn("of at most 300,000", self.check(body.replace("<details>", "<details open>"))[0])
+        self.write("a.js", "x" * 10_000)
+        self.assertIn("of at most 300,000", self.check(body + '<script src="a.js"></script>')[0])
+
+
 class HostLibraries(Tree):
     """What nvcc compiles includes no library that its host pass can stumble over."""
     def found(self, files, name):
@@ -253,6 +264,15 @@ class Pages(unittest.TestCase):
         with self.assertRaises(SystemExit):
             make_pages.convert("see [this](gone.md)", make_pages.ROOT, {}, Path("unused"))
 
+    def test_a_comment_goes_and_one_that_is_code_stays(self):
+        text = make_pages.convert("The line `<!-- picture a -->`.\n<!-- quote b -->\nEnd\n", make_pages.ROOT, {}, Path("unused"))
+        self.assertEqual(text, "The line `<!-- picture a -->`.\nEnd\n")
+
+    def test_an_exercise_shows_what_the_grader_says(self):
+        self.assertIn("FAIL  shared loads: wavefronts = ideal: measured 32\nexercise 3.1: not yet", make_pages.grader_says("3.1"))
+        with self.assertRaises(SystemExit):
+            make_pages.grader_says("3.99")
+
     def test_what_is_folded_stays_one_element(self):
         text = make_pages.convert("<details><summary><b>More</b></summary>\n\nOne.\n\nTwo.\n\n</details>\n",
                                   make_pages.ROOT, {}, Path("unused"))
@@ -266,22 +286,34 @@ class Pages(unittest.TestCase):
         self.assertEqual((added, removed, marked), (2, 1, {1, 2}))
         self.assertIn("added", page)
 
-    def test_the_menu_ends_with_the_reference(self):
-        menu = ('var NAVTREE =\n[\n  [ "Book", "index.html", [\n    [ "Chapters", "chapters.html", "chapters" ],\n'
-                '    [ "Namespaces", "namespaces.html", [\n      [ "All", "all.html", null ]\n    ] ],\n'
-                '    [ "Classes", "annotated.html", null ],\n    [ "Files", "files.html", null ]\n  ] ]\n];\n')
-        text, first = edit_site.edited(menu)
-        self.assertEqual(first, 1)
-        top = [entry[0] for entry in json.loads(text[text.index("["):].rstrip(";\n"))[0][2]]
-        self.assertEqual(top, ["Chapters", "Reference"])
+    def test_a_page_has_the_menu_and_its_sections(self):
+        groups = [("Chapters", [("index.html", "Book"), ("chapter_3.html", "3 · Banks")]), ("Guide", [("guide_a.html", "A")])]
+        page = (f'<script type="text/x-mathjax-config">x</script>\n<script src="mathjax/MathJax.js"></script>\n{edit_site.PLACE}\n'
+                '<div id="nav-path"><ul></ul>\n</div>\n</div><!-- top -->\n<h1><a class="anchor" id="a"></a>\nOne</h1>')
+        text = edit_site.edited(page, groups, "chapter_3.html", edit_site.sections(page))
+        self.assertIn('<a href="chapter_3.html" class=at aria-current=page>3 · Banks</a><ul><li><a href="#a">One</a></li></ul>', text)
+        self.assertIn('<details><summary>Guide</summary>', text)
+        self.assertLess(text.index("<!-- top -->"), text.index('id="nav-path"'))
+        self.assertNotIn("MathJax", text)
+        self.assertIn("MathJax", edit_site.edited(page + r"\(x\)", groups, "index.html", []))
         with self.assertRaises(SystemExit):  # another Doxygen
-            edit_site.edited(menu.replace('"Files"', '"Sources"'))
+            edit_site.edited(page.replace("<!-- top -->", ""), groups, "index.html", [])
 
     def test_the_search_knows_where_a_word_is_introduced(self):
         page = make_search.Sections()
         page.feed('<div class="contents"><h2><a id="a"></a>One</h2><p>An <b>mbarrier</b> tells them.</p><h2>Two</h2>and so on</div>')
         self.assertEqual([[make_search.squeeze(part) for part in section] for section in page.sections[1:]],
                          [["a", "One", "An mbarrier tells them.", "mbarrier"], ["", "Two", "and so on", ""]])
+
+    def test_the_search_knows_the_names_of_the_api(self):
+        with tempfile.TemporaryDirectory() as folder:
+            tags = Path(folder) / "names.xml"
+            tags.write_text("""<tagfile><compound kind="file"><name>a.hpp</name><filename>a_8hpp.html</filename>
+              <member kind="function"><name>f</name><anchorfile>n.html</anchorfile><anchor>x1</anchor></member></compound>
+              <compound kind="namespace"><name>n</name><filename>n.html</filename></compound>
+              <compound kind="page"><name>index</name><filename>index.html</filename></compound></tagfile>""")
+            self.assertEqual(make_search.names(tags), [["a_8hpp.html", "a.hpp", "file", ""], ["n.html", "n", "namespace", ""],
+                                                       ["n.html#x1", "f", "n", ""]])
 
     def test_source_is_escaped(self):
         self.assertIn("C&gt; ", make_pages.listing("template <class C> // a & b"))

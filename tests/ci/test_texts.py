@@ -227,6 +227,13 @@ def long_lines(markdown, most=100):
     return [number for number, line in prose(markdown) if len(line.rstrip()) > most]
 
 
+def accidental_lists(markdown):
+    """The numbers of lines that a wrapped sentence begins with a number and a full stop: Doxygen makes a list of it."""
+    lines = list(prose(markdown))
+    return [number for (_, before), (number, line) in zip(lines, lines[1:])
+            if re.match(r" {0,3}\d+[.)] ", line) and before.strip() and not re.match(r" {2,}| *(?:\d+[.)]|[-+*#<]) ?", before)]
+
+
 LONGEST = 3000  # words of a chapter's README outside its results
 RESULTS = re.compile(r"<!-- results -->.*?<!-- /results -->", re.DOTALL)
 PARTS = ("## What you will learn", "## Results", "## Exercises", "## What would you try next?")
@@ -319,6 +326,12 @@ class Words(unittest.TestCase):
         found = [f"{file.relative_to(ROOT)}:{number}" for file in tracked("*.md")
                  for number in long_lines(file.read_text())]
         self.assertEqual(found, [])
+
+    def test_no_sentence_becomes_a_list(self):
+        found = [f"{file.relative_to(ROOT)}:{number}" for file in tracked("*.md")
+                 for number in accidental_lists(file.read_text())]
+        self.assertEqual(found, [])
+        self.assertEqual(accidental_lists("Tiles of 256 x\n128. A thread.\n\n1. One\n2. Two\n   and\n3. Three\n"), [2])
 
     def test_microseconds_are_us(self):
         """As the programs print them, whose output is ASCII."""

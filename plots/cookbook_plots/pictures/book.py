@@ -38,8 +38,10 @@ def recorded(root, name):
 
 
 def of(document, words):
-    """The requests of a document whose memory and operation `words` are; of none, all."""
-    return [data for data in document["requests"] if not words or [data["memory"], *data["operation"].split()] == words]
+    """The requests of a document whose memory and operation, and buffer, `words` are; of none, all."""
+    def named(data):
+        return [data["memory"], *data["operation"].split(), data["buffer"]]
+    return [data for data in document["requests"] if not words or words in (named(data)[:-1], named(data))]
 
 
 def live_data(name, words, root=book.ROOT):
@@ -61,7 +63,7 @@ def requests_of(document, words, root):
         request = Request(data)
         request.line = line_now(root, request)
         picture = (sectors if request.memory == "global" else banks).draw(request)
-        found["-".join(name if words else [str(order), *name])] = picture
+        found["-".join(words or [str(order), *name])] = picture
         if words:
             break
     return found
