@@ -662,6 +662,23 @@ TEST(Console, NoLineIsOver100Columns) {
   }
 }
 
+TEST(Console, AClaimForAnotherGpuIsShownBesideAnyLadder) {
+  LadderResult result;
+  result.backend = "cuda";
+  LevelResult& level = result.levels.emplace_back();
+  level.name = "level";
+  ClaimResult& claim = level.claims.emplace_back();
+  claim.claim = faster_than_previous(1.02);
+  EXPECT_EQ(printed(print_summary, result).find("another GPU"), std::string::npos);
+  claim.measured = "1.018 here; 1.02 claimed on H200";
+  for (const auto print : {print_ladder, print_summary}) {
+    EXPECT_CONTAINS(
+        unwrapped(printed(print, result)),
+        "made for another GPU: time: at least 1.02x the previous level (1.018 here; 1.02 "
+        "claimed on H200)");
+  }
+}
+
 // To a terminal only: the line of the progress is erased once, by whoever writes next.
 TEST(Console, ProgressIsErasedOnce) {
   const int terminal = posix_openpt(O_RDWR | O_NOCTTY);

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """docs/gpus.md: what differs between the GPUs whose results are committed."""
+from dataclasses import replace
+
 from . import memories
 from .markup import code, percent, significant, table
 from .results import ROOF_KEYS
@@ -74,8 +76,7 @@ def bound_rows(first, other):
 
 def with_bytes_of(level, measured):
     """The level, with the bytes that were measured of the same level on another GPU where its own were not."""
-    level.measured_bytes = level.measured_bytes or measured.measured_bytes
-    return level
+    return replace(level, measured_bytes=level.measured_bytes or measured.measured_bytes)
 
 
 def claim_rows(first, other):

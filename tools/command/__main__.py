@@ -89,7 +89,7 @@ def prepare(*targets, only=None, needs_gpu=True):
     """Installs what is missing and builds these targets, for one backend or for all that are used."""
     with tools_of(backend, needs_gpu):
         if targets and not only:
-            Builds(kinds(backend), targets).wait_for(*targets)
+            Builds(kinds(backend), targets).wait_for()
         else:
             for kind in [only] if only else kinds(backend):
                 build(kind, *targets)
@@ -167,7 +167,7 @@ def sidebar(program, arguments):
     if backend != "cuda" and "\n// needs: cuda" in source.read_text():
         die(f"{program} needs a GPU and nvcc")
     with tools_of(backend):
-        Builds([backend], [program]).wait_for(program)
+        Builds([backend], [program]).wait_for()
     replace_by(f"build/{backend}/{program}", *with_folders(arguments))
 
 

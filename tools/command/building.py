@@ -107,21 +107,17 @@ class Builds:
     def ended(self):
         return len(self.status) == len(self.ready)
 
-    def missing(self, target):
-        """The kinds in which it is not ready."""
-        return [kind for kind in self.ready if target not in self.ready[kind] and self.status.get(kind) != 0]
-
-    def wait_for(self, *targets):
-        """Ends here where one of them cannot be built."""
+    def wait_for(self, target=None):
+        """Until the target is ready, or all have ended. Ends here where it cannot be built."""
         shown = False
         with self.changed:
-            while missing := [kind for target in targets for kind in self.missing(target)]:
+            while missing := [kind for kind in self.ready if target not in self.ready[kind] and self.status.get(kind) != 0]:
                 if failed := [kind for kind in missing if kind in self.status]:
                     sys.stderr.write(("\r\033[K" if shown else "") + "".join(self.printed[failed[0]]))
                     die("the build failed", 1)
                 if sys.stderr.isatty():
-                    steps = ", ".join(f"{kind} {self.step.get(kind) or 'begins'}" for kind in dict.fromkeys(missing))
-                    sys.stderr.write(f"\r\033[KBuilding {targets[0]} (steps of all that is built: {steps})")
+                    steps = ", ".join(f"{kind} {self.step.get(kind) or 'begins'}" for kind in missing)
+                    sys.stderr.write(f"\r\033[KBuilding{f' {target}' if target else ''} (steps of all that is built: {steps})")
                     sys.stderr.flush()
                     shown = True
                 self.changed.wait(1)

@@ -94,6 +94,11 @@ std::string wrapped(const std::string& text, int indent) {
   return lines;
 }
 
+// Of a claim about speed that does not hold here, and was made for another GPU.
+bool is_claimed_elsewhere(const ClaimResult& claim) {
+  return !claim.holds && !claim.measured.empty();
+}
+
 void print_below(const LevelResult& level, bool with_findings = true) {
   const auto print = [](std::string (*colour)(const std::string&), const std::string& text) {
     fmt::print("{}", colour(wrapped(text, 6)));
@@ -108,7 +113,7 @@ void print_below(const LevelResult& level, bool with_findings = true) {
     if (claim.holds == false) {
       print(bad, fmt::format("claim is false: {} (measured {}, checked by {})", claim.claim.text,
                              claim.measured, claim.checked_by));
-    } else if (!claim.holds && !claim.measured.empty()) {
+    } else if (is_claimed_elsewhere(claim)) {
       print(dim, fmt::format("made for another GPU: {} ({})", claim.claim.text, claim.measured));
     }
   }
@@ -347,7 +352,10 @@ void print_summary(const LadderResult& result) {
              result.levels.size(), result.levels.size() == 1 ? "level" : "levels",
              result.all_right() ? good("ok") : bad("FAIL"), more);
   for (const LevelResult& level : result.levels) {
-    if (is_right(level)) continue;
+    if (is_right(level) &&
+        std::none_of(level.claims.begin(), level.claims.end(), is_claimed_elsewhere)) {
+      continue;
+    }
     fmt::print("    {}\n", level.name);
     print_below(level);
   }
