@@ -158,7 +158,7 @@ struct BlockPerHead : Level {
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
+    dispatch<bf16>(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
       using C = DecodeConfig<decltype(c)>;
       const dim3 grid(static_cast<unsigned>(int64_t{s.batch} * s.seq_q * s.heads_q));
       launch(block_per_head_kernel<C>, {grid, C::kThreads}, stream, q, k, v, o, plan.buffers.lse,

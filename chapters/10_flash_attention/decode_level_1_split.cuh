@@ -127,7 +127,7 @@ struct Split : Level {
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
     const SharedOut& out = plan.out;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
+    dispatch<bf16>(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
       using C = DecodeConfig<decltype(c)>;
       const Shares shares = out.at(C::kHeadDim);
       launch(split_kernel<C>, {static_cast<unsigned>(out.rows * out.shares), C::kThreads}, stream,

@@ -279,7 +279,7 @@ struct GqaPacked : Level {
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
     const SharedOut& out = plan.out;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
+    dispatch<bf16>(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
       using Combine = DecodeConfig<decltype(c)>;
       const Shares shares = out.at(Combine::kHeadDim);
       const int64_t blocks = int64_t{plan.row_tiles} * s.heads_kv * s.batch * out.shares;

@@ -146,7 +146,7 @@ struct OneLaunchPlan {
 
   void start(Stream stream) const {
     const Shape& s = problem.shape;
-    dispatch(problem, buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
+    dispatch<bf16, half>(problem, buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
       with_warps<decltype(c), kTiles, kWarps>([&](auto config) {
         using C = decltype(config);
         launch(one_launch_kernel<C>,

@@ -132,7 +132,7 @@ struct HopperLevel : Level {
   template <class F>
   static void launch_tiles(const Plan& plan, Stream stream, F kernel_of) {
     const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
+    dispatch<bf16>(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
       using C = ConfigOf<decltype(c)>;
       const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
       const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));

@@ -33,15 +33,13 @@ Ladder mask_ladder(std::string name, std::string title) {
 inline Chapter chapter_10() {
   using namespace attention;
   Chapter chapter;
-  auto [full, causal, f16, decode, decode_causal] = common_ladders();
+  auto [full, causal, decode, decode_causal] = common_ladders<DType::bf16>();
   auto fusion = prefill_ladder<false>("fusion", "attention, bf16: one kernel, not three");
   fusion.levels = rows<Unfused, Tiled>();
   full.levels = rows<Tiled, TensorCores, Wgmma, Specialised, PingPong, Overlapped, Lazy, Persistent,
                      CrossTile, SplitSoftmax, MaxOfBits, LastWave>();
   causal.levels = rows<Unfused, Tiled, TensorCores, Wgmma, Specialised, PingPong, Overlapped, Lazy,
                        Persistent, CrossTile, SplitSoftmax, MaxOfBits>();
-  f16.levels = rows<Tiled, TensorCores, Wgmma, Specialised, Overlapped, Lazy, Persistent, CrossTile,
-                    SplitSoftmax, MaxOfBits>();
   decode.levels = rows<BlockPerHead, Split, GqaPacked, OneLaunch>();
   decode_causal.levels = rows<BlockPerHead, Split, GqaPacked, OneLaunch, WideTile>();
 
@@ -76,8 +74,8 @@ inline Chapter chapter_10() {
       "multicast", "sidebar: two blocks share every tile of K and V");
   multicast.levels = rows<Persistent, Multicast>();
 
-  chapter.ladders = {full,   fusion,        causal,  f16,    brief, last_wave,
-                     decode, decode_causal, lengths, sparse, list,  multicast};
+  chapter.ladders = {full,          fusion,  causal, brief, last_wave, decode,
+                     decode_causal, lengths, sparse, list,  multicast};
   chapter.exercises = rows<Rescale, EarlyRelease>();
   return chapter;
 }

@@ -47,8 +47,9 @@ Ladder prefill_ladder(std::string name, std::string title) {
 }
 
 /// The ladders of both the chapter and library/attention, without levels: prefill, prefill_causal,
-/// prefill_f16, decode, decode_causal.
-inline std::array<Ladder, 5> common_ladders() {
+/// decode, and decode_causal in the given element type.
+template <DType kDecodeCausal>
+std::array<Ladder, 4> common_ladders() {
   auto decode =
       attention_ladder<DType::bf16, false>("decode", "attention, bf16, one query per sequence");
   decode.roof = Roof::hbm_read;
@@ -59,8 +60,8 @@ inline std::array<Ladder, 5> common_ladders() {
                        {3, 4, 4, 1, 127, 128}, {1, 32, 2, 1, 129, 64}, {1, 8, 1, 1, 1000, 128},
                        {1, 40, 2, 1, 257, 64}, {2, 6, 2, 3, 1037, 64}, {1, 8, 8, 5, 2049, 128}};
 
-  auto decode_causal = attention_ladder<DType::f16, true>(
-      "decode_causal", "attention, fp16, a few new queries per sequence, causal mask");
+  auto decode_causal = attention_ladder<kDecodeCausal, true>(
+      "decode_causal", "attention, a few new queries per sequence, causal mask");
   decode_causal.roof = Roof::hbm_read;
   decode_causal.gpu_size = {64, 64, 8, 4, 8192, 128};
   decode_causal.check_size = {2, 8, 2, 3, 500, 128};
@@ -74,8 +75,7 @@ inline std::array<Ladder, 5> common_ladders() {
   return {prefill_ladder<false>("prefill", "attention, bf16, every key visible"),
           prefill_ladder<true>("prefill_causal",
                                "attention, bf16, causal mask aligned to the bottom right"),
-          attention_ladder<DType::f16, true>("prefill_f16", "attention, fp16, causal mask"), decode,
-          decode_causal};
+          decode, decode_causal};
 }
 
 }  // namespace cookbook::attention

@@ -160,7 +160,7 @@ struct Unfused : Level {
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
+    dispatch<bf16>(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
       using C = UnfusedConfig<decltype(c)>;
       float* scores = plan.scores.template as<float>();
       const int query_tiles = ceil_div(s.seq_q, C::kTile), key_tiles = ceil_div(s.seq_k, C::kTile);

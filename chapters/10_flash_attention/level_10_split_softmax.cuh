@@ -153,9 +153,9 @@ struct SplitSoftmax : CrossTile {
   }
   template <class = void>  // as in level 8
   static void run(const Plan& plan, Stream stream) {
-    with_launch<CrossTileConfig>(plan, stream, kSplitSoftmaxTiles, [](auto config, auto start) {
-      start_split_softmax(config, start);
-    });
+    with_launch<CrossTileConfig, bf16>(
+        plan, stream, kSplitSoftmaxTiles,
+        [](auto config, auto start) { start_split_softmax(config, start); });
   }
 };
 

@@ -82,8 +82,9 @@ struct MaxOfBits : SplitSoftmax {
   }
   template <class = void>  // as in level 8
   static void run(const Plan& plan, Stream stream) {
-    with_launch<CrossTileConfig>(plan, stream, kSplitSoftmaxTiles,
-                                 [](auto config, auto start) { start_max_of_bits(config, start); });
+    with_launch<CrossTileConfig, bf16>(
+        plan, stream, kSplitSoftmaxTiles,
+        [](auto config, auto start) { start_max_of_bits(config, start); });
   }
 };
 

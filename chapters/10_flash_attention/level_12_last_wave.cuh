@@ -240,7 +240,7 @@ struct LastWave : MaxOfBits {
   static void run(const Plan& plan, Stream stream) { run_chunks(plan, stream, kSplitSoftmaxTiles); }
   template <class Rule>
   static void run_chunks(const Plan& plan, Stream stream, const Rule& rule) {
-    with_launch<ChunkConfig>(plan, stream, rule, [&](auto config, auto start) {
+    with_launch<ChunkConfig, bf16, half>(plan, stream, rule, [&](auto config, auto start) {
       start_max_of_bits(config, start, plan.chunks);
     });
   }

@@ -153,13 +153,14 @@ struct Tiled : Level {
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
-      using C = TiledConfig<decltype(c)>;
-      const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
-      const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
-      launch(tiled_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream, q, k, v, o,
-             plan.buffers.lse, s, query_tiles);
-    });
+    dispatch<bf16, half>(
+        plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
+          using C = TiledConfig<decltype(c)>;
+          const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
+          const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));
+          launch(tiled_kernel<C>, {grid, C::kThreads, sizeof(typename C::Smem)}, stream, q, k, v, o,
+                 plan.buffers.lse, s, query_tiles);
+        });
   }
 };
 

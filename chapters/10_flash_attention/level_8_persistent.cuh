@@ -180,9 +180,9 @@ struct Persistent : PersistentLevel {
   // A template, so that a file that includes this level for something else compiles no kernel.
   template <class = void>
   static void run(const Plan& plan, Stream stream) {
-    with_launch<std::type_identity_t>(plan, stream, kPersistentTiles, [](auto config, auto start) {
-      start(persistent_kernel<decltype(config)>);
-    });
+    with_launch<std::type_identity_t, bf16>(
+        plan, stream, kPersistentTiles,
+        [](auto config, auto start) { start(persistent_kernel<decltype(config)>); });
   }
 };
 

@@ -161,7 +161,7 @@ struct CrossTile : PersistentLevel {
   }
   template <class = void>  // as in level 8
   static void run(const Plan& plan, Stream stream) {
-    with_launch<CrossTileConfig>(plan, stream, kPersistentTiles, [](auto config, auto start) {
+    with_launch<CrossTileConfig, bf16>(plan, stream, kPersistentTiles, [](auto config, auto start) {
       start(cross_tile_kernel<decltype(config), WholeSoftmax>, WholeSoftmax::Parameters{});
     });
   }

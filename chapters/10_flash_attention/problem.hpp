@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cmath>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -176,19 +177,23 @@ struct Case {
   static constexpr int kHeadDim = kDim;
 };
 
-/// Calls `launcher(Case<T, d>{}, q, k, v, o)` with the problem's types.
-template <class Launcher>
+/// Calls `launcher(Case<T, d>{}, q, k, v, o)` with the problem's types. `Elements`: the types that
+/// the caller's kernels are compiled for: bf16 in every level, and half too in those that
+/// library/attention launches. Throws std::logic_error for any other.
+template <class... Elements, class Launcher>
 void dispatch(const Problem& problem, const Buffers& at, Launcher&& launcher) {
-  auto with = [&](auto c) {
+  const auto with = [&](auto c) {
     using T = typename decltype(c)::Element;
     launcher(c, static_cast<const T*>(at.q), static_cast<const T*>(at.k),
              static_cast<const T*>(at.v), static_cast<T*>(at.o));
   };
-  const bool is_bf16 = problem.dtype == DType::bf16;
-  if (problem.head_dim == 64) {
-    is_bf16 ? with(Case<bf16, 64>{}) : with(Case<half, 64>{});
-  } else {
-    is_bf16 ? with(Case<bf16, 128>{}) : with(Case<half, 128>{});
+  const auto take = [&]<class T>(std::type_identity<T>) {
+    if (problem.dtype != (std::is_same_v<T, bf16> ? DType::bf16 : DType::f16)) return false;
+    problem.head_dim == 64 ? with(Case<T, 64>{}) : with(Case<T, 128>{});
+    return true;
+  };
+  if (!(take(std::type_identity<Elements>{}) || ...)) {
+    throw std::logic_error("attention: this level takes bf16 only");
   }
 }
 

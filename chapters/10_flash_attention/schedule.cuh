@@ -147,11 +147,12 @@ struct PersistentLevel : Level {
     return {tma_loads("k").bytes(bytes), tma_loads("v").bytes(bytes)};
   }
   /// Calls f(C{}, start) with C = ConfigOf<...> for the tiles that the rule picks. start(kernel,
-  /// more...) launches the kernel; `more`: its parameters after the counters.
-  template <template <class> class ConfigOf, class Rule, class F>
+  /// more...) launches the kernel; `more`: its parameters after the counters. `Elements`: as in
+  /// dispatch().
+  template <template <class> class ConfigOf, class... Elements, class Rule, class F>
   static void with_launch(const Plan& plan, Stream stream, const Rule& rule, const F& f) {
     const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
+    dispatch<Elements...>(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
       rule(c, s, [&](auto config) {
         using C = ConfigOf<decltype(config)>;
         f(C{}, [&](auto kernel, auto... more) {

@@ -156,7 +156,7 @@ struct MaskedLevel : LevelOf<MaskedProblem, MaskedBuffers> {
   static void run(const Plan& plan, Stream stream) {
     const MaskedBuffers& at = plan.buffers;
     const Shape& s = plan.problem.dense.shape;
-    dispatch(plan.problem.dense, at.dense, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
+    dispatch<bf16>(plan.problem.dense, at.dense, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
       using C = MaskConfig<decltype(c)>;
       const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
       const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));

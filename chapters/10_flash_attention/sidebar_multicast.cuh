@@ -230,7 +230,7 @@ struct Multicast : Level {
   template <class = void>
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
+    dispatch<bf16>(plan.problem, plan.buffers, [&](auto c, auto*, auto*, auto*, auto* o) {
       kPersistentTiles(c, s, [&](auto config) {
         using C = MulticastConfig<decltype(config)>;
         const int clusters =

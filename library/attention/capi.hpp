@@ -5,8 +5,9 @@
  * All pointers are device pointers. q and o: [batch, seq_q, heads_q, head_dim]; k and v:
  * [batch, seq_k, heads_kv, head_dim]; lse: [batch, heads_q, seq_q] fp32; all dense. dtype: 0 bf16,
  * 1 fp16. `level`: "attention" chooses by shape; the other names are those of its kernels and of
- * the levels of chapter 10, such as "persistent". `stream` is a cudaStream_t. Functions that return
- * int return 0, or 1 for an error that cookbook_attention_error() describes.
+ * the levels of chapter 10, such as "persistent", most of which take bf16 only. `stream` is a
+ * cudaStream_t. Functions that return int return 0, or 1 for an error that
+ * cookbook_attention_error() describes.
  */
 #pragma once
 

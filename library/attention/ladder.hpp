@@ -12,7 +12,8 @@ inline Chapter capstone() {
   using namespace attention;
   Chapter chapter;
   chapter.title = "library/attention: the kernel that suits the shape";
-  auto [full, causal, f16, decode, decode_causal] = common_ladders();
+  auto [full, causal, decode, decode_causal] = common_ladders<DType::f16>();
+  auto f16 = attention_ladder<DType::f16, true>("prefill_f16", "attention, fp16, causal mask");
   full.levels = rows<LastWave, Prefill, Attention>();
   causal.levels = full.levels;
   f16.levels = full.levels;

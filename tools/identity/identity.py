@@ -236,7 +236,7 @@ def table(options):
     rows = "".join(f'    {{"{path.parent.name}/{path.name}", "{token_hash(path)}"}},\n' for path in files
                    if not path.is_relative_to(ROOT / "common"))
     options.out.write_text("// SPDX-License-Identifier: MIT\n// Written by tools/identity.\n"
-                           f'#include "common/harness/contract/tokens.hpp"\n\nstatic const bool entered = cookbook::enter_tokens({{\n{rows}}});\n')
+                           f'#include "common/harness/contract/token_table.hpp"\n\nstatic const bool entered = cookbook::enter_tokens({{\n{rows}}});\n')
     escaped = " ".join(str(path).replace(" ", "\\ ") for path in files)
     options.out.with_suffix(".d").write_text(f"{options.out}: {escaped}\n")
     return 0

@@ -89,7 +89,7 @@ struct Rescale : Level {
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape;
-    dispatch(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
+    dispatch<bf16>(plan.problem, plan.buffers, [&](auto c, auto* q, auto* k, auto* v, auto* o) {
       using C = RescaleConfig<decltype(c)>;
       const int query_tiles = ceil_div(s.seq_q, C::kBlockM);
       const dim3 grid(static_cast<unsigned>(int64_t{query_tiles} * s.heads_q * s.batch));

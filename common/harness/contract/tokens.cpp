@@ -14,8 +14,8 @@ std::map<std::string, std::string>& table() {
 
 }  // namespace
 
-bool enter_tokens(std::initializer_list<std::pair<const char*, const char*>> hashes) {
-  table().insert(hashes.begin(), hashes.end());
+bool enter_tokens(const TokenHash* begin, const TokenHash* end) {
+  for (; begin != end; ++begin) table().emplace(begin->source, begin->hash);
   return true;
 }
 
