@@ -178,17 +178,20 @@ struct HopperLevel : Level {
     return supports_hopper(p.forward, device);
   }
   static Plan prepare(const Problem& p, const Buffers& at) { return {p, at, queries_per_tile(p)}; }
-  /// Bytes of q (or do) that all blocks load together.
-  static double query_bytes(const Problem& p) {
+  /// Queries that all blocks together load, times the heads. `whole`: in whole tiles.
+  static double loaded_queries(const Problem& p, bool whole) {
     const Shape& s = p.shape();
     const int tile = queries_per_tile(p);
     double rows = 0;
     for (int first_key = 0; first_key < s.seq_k; first_key += 128) {
       const int hidden = s.causal ? std::max(0, first_key - (s.seq_k - s.seq_q)) : 0;
-      rows += std::max(0, s.seq_q - hidden / tile * tile);
+      const int end = whole ? ceil_div(s.seq_q, tile) * tile : s.seq_q;
+      rows += std::max(0, end - hidden / tile * tile);
     }
-    return 2.0 * p.head_dim() * rows * s.batch * s.heads_q;
+    return rows * s.batch * s.heads_q;
   }
+  /// Bytes of q (or do) that all blocks load together.
+  static double query_bytes(const Problem& p) { return 2 * p.head_dim() * loaded_queries(p, false); }
   /// kernel_of(ConfigOf<...>{}): the main kernel.
   template <class F>
   static void launch_tiles(const Plan& plan, Stream stream, F kernel_of) {

@@ -34,8 +34,8 @@ inline Chapter chapter_13() {
       "backward_causal", "gradients of attention, bf16, causal mask aligned to the bottom right");
   causal.test_sizes = {{1, 1, 1, 1, 1, 64},    {1, 2, 1, 64, 129, 128}, {2, 2, 2, 129, 65, 64},
                        {1, 4, 2, 33, 97, 64},  {1, 1, 1, 140, 10, 128}, {1, 1, 1, 130, 260, 64}};
-  full.levels = rows<Rows, Tiled, TensorCores, Wgmma>();
-  causal.levels = rows<Rows, Tiled, TensorCores, Wgmma>();
+  full.levels = rows<Rows, Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight>();
+  causal.levels = rows<Rows, Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight>();
   chapter.ladders = {full, causal};
   return chapter;
 }
