@@ -4,8 +4,8 @@
 //   before:  delta_i = do_i . o_i and lse_i in log2 units, per query; zeros for the sums of dq
 //   after:   dq = c * sums, rounded to bf16 (from level 2 on, where several blocks add to a dq)
 //
-// The arrays are padded to whole tiles of queries. A query that does not exist has lse = inf, so its
-// weights exp2(s - inf) are 0 and no tile needs a mask for it. So has a query that sees no key.
+// The arrays are padded to whole tiles of queries. A query that does not exist has lse = inf, so
+// its weights exp2(s - inf) are 0 and no tile needs a mask for it. So has a query that sees no key.
 #pragma once
 
 #include "chapters/13_attention_backward/problem.hpp"
@@ -20,10 +20,10 @@ inline constexpr int kPadding = 128;
 
 /// Per padded query of each batch and head: [batch * heads_q][padded].
 struct QueryStats {
-  float* lse;    // in log2 units
+  float* lse;  // in log2 units
   float* delta;
-  float* dq;     // sums of dq, head_dim floats per query, or null
-  int padded;    // queries per head
+  float* dq;   // sums of dq, head_dim floats per query, or null
+  int padded;  // queries per head
 
   __device__ __forceinline__ int64_t at(int batch, int heads, int head, int query) const {
     return (static_cast<int64_t>(batch) * heads + head) * padded + query;
@@ -109,7 +109,9 @@ struct PlanBase {
   DeviceMemory lse, delta, dq;
 
   PlanBase(const Problem& p, const Buffers& at, bool sums_of_dq)
-      : problem(p), buffers(at), lse(rows(p) * sizeof(float), "lse_log2"),
+      : problem(p),
+        buffers(at),
+        lse(rows(p) * sizeof(float), "lse_log2"),
         delta(rows(p) * sizeof(float), "delta"),
         dq(sums_of_dq ? rows(p) * p.head_dim() * sizeof(float) : 0, "dq_sums") {}
 
@@ -137,8 +139,9 @@ struct PlanBase {
   /// Launches convert_kernel.
   void after(Stream stream) const {
     with_head_dim(problem, [&](auto d) {
-      launch(convert_kernel<decltype(d)::value>, {row_blocks(problem.forward.q_rows()), kRowThreads},
-             stream, buffers.dq, stats(), problem.shape(), gradient_scale(problem));
+      launch(convert_kernel<decltype(d)::value>,
+             {row_blocks(problem.forward.q_rows()), kRowThreads}, stream, buffers.dq, stats(),
+             problem.shape(), gradient_scale(problem));
     });
   }
 };

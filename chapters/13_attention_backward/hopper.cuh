@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Shared by levels 3 to 7, which have the same tiles: a block has 128 keys, 64 per warpgroup, and
-// walks over tiles of queries. How tiles are loaded, the matrix multiplications of one tile, and the
-// host side.
+// walks over tiles of queries. How tiles are loaded, the matrix multiplications of one tile, and
+// the host side.
 //
 //   k, v:   two tiles of 64 keys, [64][d], one per warpgroup
 //   q, do:  a tile of queries, [kQueries][d], in stages
@@ -74,8 +74,9 @@ __device__ __forceinline__ void load_all(Smem& smem, const Maps& maps, const Que
                                          const QueryTiles& tiles) {
   load_keys<C>(smem.keys, &smem.keys_full, maps, own);
   StageCursor<C::kStages> ring;
-  for (int n = 0; n < tiles.count; ++n, ring.advance()) {
-    const int head = tiles.head(n), first_query = tiles.tile(n) * C::kQueries;
+  QueryCursor at(tiles);
+  for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
+    const int head = at.head, first_query = at.tile * C::kQueries;
     mbarrier_wait(&smem.empty[ring.stage], ring.phase ^ 1);
     load_queries<C>(smem.stages[ring.stage], &smem.full[ring.stage], maps, stats,
                     stats.at(own.batch, shape.heads_q, head, first_query), head, first_query,
@@ -113,8 +114,8 @@ __device__ __forceinline__ void start_transposed(float (&acc)[kHeadDim / 2], con
   wgmma_commit();
 }
 
-/// The part of a tile's dq = ds k that warpgroup `consumer` computes: of a tile of 64 queries it has
-/// half of the columns, of a tile of 128 half of the queries, and always 64 rows.
+/// The part of a tile's dq = ds k that warpgroup `consumer` computes: of a tile of 64 queries it
+/// has half of the columns, of a tile of 128 half of the queries, and always 64 rows.
 template <class C>
 struct QueryPart {
   static constexpr bool kByRows = C::kQueries == 128;
@@ -191,7 +192,9 @@ struct HopperLevel : Level {
     return rows * s.batch * s.heads_q;
   }
   /// Bytes of q (or do) that all blocks load together.
-  static double query_bytes(const Problem& p) { return 2 * p.head_dim() * loaded_queries(p, false); }
+  static double query_bytes(const Problem& p) {
+    return 2 * p.head_dim() * loaded_queries(p, false);
+  }
   /// kernel_of(ConfigOf<...>{}): the main kernel.
   template <class F>
   static void launch_tiles(const Plan& plan, Stream stream, F kernel_of) {

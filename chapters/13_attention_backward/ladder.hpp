@@ -32,8 +32,8 @@ inline Chapter chapter_13() {
   full.test_sizes = {{1, 1, 1, 1, 1, 128}, {1, 2, 1, 65, 127, 128}, {2, 1, 1, 193, 63, 64}};
   auto causal = backward_ladder<true>(
       "backward_causal", "gradients of attention, bf16, causal mask aligned to the bottom right");
-  causal.test_sizes = {{1, 1, 1, 1, 1, 64},    {1, 2, 1, 64, 129, 128}, {2, 2, 2, 129, 65, 64},
-                       {1, 4, 2, 33, 97, 64},  {1, 1, 1, 140, 10, 128}, {1, 1, 1, 130, 260, 64}};
+  causal.test_sizes = {{1, 1, 1, 1, 1, 64},   {1, 2, 1, 64, 129, 128}, {2, 2, 2, 129, 65, 64},
+                       {1, 4, 2, 33, 97, 64}, {1, 1, 1, 140, 10, 128}, {1, 1, 1, 130, 260, 64}};
   full.levels = rows<Rows, Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight>();
   causal.levels = rows<Rows, Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight>();
   chapter.ladders = {full, causal};

@@ -83,8 +83,8 @@ __global__ void __launch_bounds__(kRowThreads)
       load_columns<kHeadDim, false>(query, q + shape.q_row(batch, i, head) * shape.pitch);
       load_columns<kHeadDim, false>(d_out, d_o + shape.q_row(batch, i, head) * shape.pitch);
       const int64_t at = stats.at(batch, shape.heads_q, head, i);
-      const auto [p, ds] = pair_of(query, key, d_out, value, stats.lse[at], stats.delta[at],
-                                   shape.scale_log2);
+      const auto [p, ds] =
+          pair_of(query, key, d_out, value, stats.lse[at], stats.delta[at], shape.scale_log2);
 #pragma unroll
       for (int x = 0; x < kCount; ++x) {
         dv_sum[x] += p * d_out[x];

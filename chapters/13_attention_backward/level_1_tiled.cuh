@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Level 1: tiles. A block keeps 32 rows (queries for dq, keys for dk and dv) and walks over tiles of
-// 32 of the others. p and ds of a tile are computed once, from shared memory, and stay there: they
-// are never in device memory. Still two kernels, so still seven matrix multiplications.
+// Level 1: tiles. A block keeps 32 rows (queries for dq, keys for dk and dv) and walks over tiles
+// of 32 of the others. p and ds of a tile are computed once, from shared memory, and stay there:
+// they are never in device memory. Still two kernels, so still seven matrix multiplications.
 #pragma once
 
 #include "chapters/13_attention_backward/level_0_rows.cuh"
@@ -17,8 +17,8 @@ struct TiledConfig {
   // Four floats more than a row: 16-byte reads of 32 rows at one column hit all banks evenly.
   static constexpr int kPitch = kDim + 4;
   struct Smem {
-    float q[kTile][kPitch], d_o[kTile][kPitch];  // (queries, d)
-    float k[kTile][kPitch], v[kTile][kPitch];    // (keys, d)
+    float q[kTile][kPitch], d_o[kTile][kPitch];       // (queries, d)
+    float k[kTile][kPitch], v[kTile][kPitch];         // (keys, d)
     float p[kTile][kTile + 1], ds[kTile][kTile + 1];  // (queries, keys)
     float lse[kTile], delta[kTile];
   };
@@ -169,8 +169,7 @@ __global__ void __launch_bounds__(C::kThreads)
   for (int r = 0; r < C::kOwnRows; ++r) {
     const int key = first_key + warp_idx() * C::kOwnRows + r;
     if (key >= shape.seq_k) break;
-    const int64_t at =
-        shape.k_row(batch, key, kv_head * group) * shape.pitch + kCount * lane_idx();
+    const int64_t at = shape.k_row(batch, key, kv_head * group) * shape.pitch + kCount * lane_idx();
 #pragma unroll
     for (int x = 0; x < kCount; ++x) {
       dk[at + x] = from_float<bf16>(dk_sum[r][x] * scale);
@@ -191,8 +190,8 @@ struct Tiled : Level {
 
   using Plan = PlanBase;
   static Support supports(const Problem& p, const DeviceInfo& device) {
-    const size_t bytes = p.head_dim() == 64 ? sizeof(TiledConfig<64>::Smem)
-                                            : sizeof(TiledConfig<128>::Smem);
+    const size_t bytes =
+        p.head_dim() == 64 ? sizeof(TiledConfig<64>::Smem) : sizeof(TiledConfig<128>::Smem);
     if (bytes <= device.smem_per_block_bytes) return Support::yes();
     return Support::no("needs " + std::to_string(bytes) + " bytes of shared memory per block");
   }

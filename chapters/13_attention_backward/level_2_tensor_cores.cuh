@@ -5,7 +5,7 @@
 // five matrix multiplications instead of seven.
 #pragma once
 
-#include "chapters/10_flash_attention/level_2_tensor_cores.cuh"
+#include "chapters/10_flash_attention/mma_tile.cuh"
 #include "chapters/13_attention_backward/around.cuh"
 
 namespace cookbook::attention::backward {
@@ -22,13 +22,28 @@ struct TensorCoresConfig : Case<bf16, kDim> {
   };
 };
 
+/// For a multiplication with 64 columns at a time.
+template <class C>
+struct PanelOf : C {
+  static constexpr int kHeadDim = kPanel;
+};
+
 /// What a block of keys walks over: the query tiles of its heads, from the first that sees a key.
 struct QueryTiles {
   int first_head, first_tile, per_head, count;
+};
+/// The walk.
+struct QueryCursor {
+  int head, tile;
 
-  /// Tile number n: its head and first query.
-  __device__ __forceinline__ int head(int n) const { return first_head + n / per_head; }
-  __device__ __forceinline__ int tile(int n) const { return first_tile + n % per_head; }
+  __device__ __forceinline__ explicit QueryCursor(const QueryTiles& tiles)
+      : head(tiles.first_head), tile(tiles.first_tile) {}
+  __device__ __forceinline__ void advance(const QueryTiles& tiles) {
+    if (++tile == tiles.first_tile + tiles.per_head) {
+      tile = tiles.first_tile;
+      ++head;
+    }
+  }
 };
 template <int kQueries>
 __device__ __forceinline__ QueryTiles query_tiles_of(const Shape& shape, int kv_head,
@@ -49,8 +64,9 @@ __device__ __forceinline__ KeyTile key_tile_of(int64_t index, int tiles, int blo
   return {static_cast<int>(index % tiles) * block_n, head_index % heads, head_index / heads};
 }
 
-/// Stores 16 rows of dk or dv, from key `first_row` on; those from seq_k on do not exist. `gradient`:
-/// the head's row 0; `stride`: elements between rows. Layout of `acc` as in chapter 10's softmax.cuh.
+/// Stores 16 rows of dk or dv, from key `first_row` on; those from seq_k on do not exist.
+/// `gradient`: the head's row 0; `stride`: elements between rows. Layout of `acc` as in chapter
+/// 10's softmax.cuh.
 template <int kCount>
 __device__ __forceinline__ void store_gradient(bf16* gradient, int64_t stride, int first_row,
                                                int rows, const float (&acc)[kCount], float factor) {
@@ -122,8 +138,9 @@ __global__ void __launch_bounds__(C::kThreads)
                                                 shape.seq_k);
 
   float dk_acc[1][kHeadDim / 2] = {}, dv_acc[1][kHeadDim / 2] = {};  // (16 keys, d) per warp
-  for (int n = 0; n < tiles.count; ++n) {
-    const int head = tiles.head(n), first_query = tiles.tile(n) * kTile;
+  QueryCursor at(tiles);
+  for (int n = 0; n < tiles.count; ++n, at.advance(tiles)) {
+    const int head = at.head, first_query = at.tile * kTile;
     const int64_t q_head = shape.q_row(batch, 0, head) * shape.pitch;
     copy_tile_async<kTile, kHeadDim, C::kThreads>(smem.q, q + q_head, q_stride, first_query,
                                                   shape.seq_q);
@@ -153,16 +170,22 @@ __global__ void __launch_bounds__(C::kThreads)
     pack_weights<bf16>(p[0], s[0]);
     pack_weights<bf16>(ds[0], dp[0]);
 
-    // Step 3: dq += ds k, to memory.
-    // [quote atomics]
-    float dq[1][kHeadDim / 2] = {};  // (16 queries, d) per warp
-    mma_output<C>(dq, ds, smem.k);
-    add_to_sums<kHeadDim>(stats.dq + stat * kHeadDim, dq[0]);
-    // [end quote]
-
-    // Step 4: dv += p^T do and dk += ds^T q, for which a warp needs all queries of its keys.
+    // Step 3: p and ds to shared memory, because a warp needs all queries of its keys for dv and
+    // dk.
     store_operand<kTile, kTile>(smem.p, warp_row, p[0]);
     store_operand<kTile, kTile>(smem.ds, warp_row, ds[0]);
+
+    // Step 4: dq += ds k, to device memory.
+    // [quote atomics]
+#pragma unroll
+    for (int column = 0; column < kHeadDim; column += kPanel) {
+      float dq[1][kPanel / 2] = {};  // (16 queries, 64 columns) per warp
+      mma_output<PanelOf<C>>(dq, ds, smem.k + column / kPanel * kTile * 128);
+      add_to_sums<kHeadDim>(stats.dq + stat * kHeadDim + column, dq[0]);
+    }
+    // [end quote]
+
+    // Step 5: dv += p^T do and dk += ds^T q.
     __syncthreads();
     load_transposed(p, smem.p, warp_row);
     mma_output<C>(dv_acc, p, smem.d_o);

@@ -73,8 +73,7 @@ __device__ __forceinline__ void add_tile(float (&dk)[C::kHeadDim / 2], float (&d
     return wgmma_descriptor_advance(ds_desc, j / 4 * 64 * 128 + j % 4 * 32);
   });
   wait_for_batch<0>(dq);
-  add_to_sums<kHeadDim>(
-      sums + warp_row * kHeadDim + QueryPart<C>::first_column(consumer), dq);
+  add_to_sums<kHeadDim>(sums + warp_row * kHeadDim + QueryPart<C>::first_column(consumer), dq);
   sync();  // no warpgroup reads the tiles any more
 }
 
@@ -97,8 +96,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
   float dk_acc[C::kHeadDim / 2] = {}, dv_acc[C::kHeadDim / 2] = {};  // (64 keys, d) per warpgroup
   mbarrier_wait(&smem.keys_full, 0);
-  for (int n = 0; n < tiles.count; ++n) {
-    const int head = tiles.head(n), first_query = tiles.tile(n) * C::kQueries;
+  QueryCursor at(tiles);
+  for (int n = 0; n < tiles.count; ++n, at.advance(tiles)) {
+    const int head = at.head, first_query = at.tile * C::kQueries;
     const int64_t stat = stats.at(own.batch, shape.heads_q, head, first_query);
     if (threadIdx.x == 0) {
       load_queries<Base>(smem.stage, &smem.full, maps, stats, stat, head, first_query, own.batch);
@@ -115,7 +115,8 @@ struct Wgmma : HopperLevel<WgmmaConfig> {
       .name = "wgmma",
       .changed = "TMA loads, wgmma from shared memory; 128 keys per block",
       .expect =
-          "350 TFLOP/s: no fragment loads, matrix multiplications at wgmma's rate, and half as many "
+          "350 TFLOP/s: no fragment loads, matrix multiplications at wgmma's rate, and half as "
+          "many "
           "atomics; still one step after another",
       .cost = "compute capability 9.0a; one block per SM",
   };

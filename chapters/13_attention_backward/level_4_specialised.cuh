@@ -12,7 +12,7 @@ struct StagedConfig : HopperConfig<kDim, kQueriesPerTile> {
   using Base = HopperConfig<kDim, kQueriesPerTile>;
   static constexpr int kThreads = (1 + Base::kConsumers) * kWarpgroup;  // + the producer
   static constexpr int kStages = 2;
-  static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
+  static constexpr int kProducerRegisters = 32, kConsumerRegisters = 240;  // of 512 in all
 };
 
 template <int kDim>
@@ -51,8 +51,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     float dk_acc[C::kHeadDim / 2] = {}, dv_acc[C::kHeadDim / 2] = {};  // (64 keys, d)
     StageCursor<C::kStages> ring;
     mbarrier_wait(&smem.keys_full, 0);
-    for (int n = 0; n < tiles.count; ++n, ring.advance()) {
-      const int head = tiles.head(n), first_query = tiles.tile(n) * C::kQueries;
+    QueryCursor at(tiles);
+    for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
+      const int head = at.head, first_query = at.tile * C::kQueries;
       const int64_t stat = stats.at(own.batch, shape.heads_q, head, first_query);
       // [quote specialised]
       mbarrier_wait(&smem.full[ring.stage], ring.phase);

@@ -26,7 +26,7 @@ struct SwappedConfig : StagedConfig<kDim, kQueriesPerTile> {
 template <int kQueries>
 __device__ __forceinline__ void mask_keys(float (&s)[kQueries / 2], const Shape& shape,
                                           int first_query, int key) {
-  const int last_key = key - lane_idx() / 4 + 15;  // of the warp
+  const int last_key = key - lane_idx() / 4 + 15;          // of the warp
   if (last_key < shape.visible_keys(first_query)) return;  // every query sees every key
   // Key j is seen by the queries from j - (seq_k - seq_q) on, without a mask by all.
   const int shift = shape.seq_k - shape.seq_q + first_query + 2 * (lane_idx() % 4);
@@ -87,11 +87,10 @@ template <class C, int kPanelBytes>
 __device__ __forceinline__ void start_query_part_of_panels(
     float (&dq)[QueryPart<C>::kCount], const unsigned char (&ds)[C::kQueries / 64][kPanelBytes],
     const KeyTiles<C>& keys, int consumer) {
-  const uint64_t desc = wgmma_descriptor<Swizzle::b128>(
-      ds[QueryPart<C>::first_row(consumer) / 64], 0, 1024);
-  start_query_part<C, Major::mn>(dq, keys, consumer, [&](int j) {
-    return wgmma_descriptor_advance(desc, j * 16 * 128);
-  });
+  const uint64_t desc =
+      wgmma_descriptor<Swizzle::b128>(ds[QueryPart<C>::first_row(consumer) / 64], 0, 1024);
+  start_query_part<C, Major::mn>(
+      dq, keys, consumer, [&](int j) { return wgmma_descriptor_advance(desc, j * 16 * 128); });
 }
 
 template <class C>
@@ -117,10 +116,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     float dk_acc[kHeadDim / 2] = {}, dv_acc[kHeadDim / 2] = {};  // (64 keys, d) per warpgroup
     StageCursor<C::kStages> ring;
     mbarrier_wait(&smem.keys_full, 0);
-    for (int n = 0; n < tiles.count; ++n, ring.advance()) {
+    QueryCursor at(tiles);
+    for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
       const auto& stage = smem.stages[ring.stage];
       auto& ds_panels = smem.ds[n % 2];
-      const int head = tiles.head(n), first_query = tiles.tile(n) * kQueries;
+      const int head = at.head, first_query = at.tile * kQueries;
 
       // Step 1: s and p, then dp and ds: (64 keys, queries) per warpgroup.
       // [quote swapped]

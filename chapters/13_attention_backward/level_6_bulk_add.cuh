@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Level 6: dq leaves by bulk reduction. A warpgroup writes its part of a tile's dq to shared memory,
-// in the order of its accumulators, and a warp of the producer's warpgroup adds the whole part to
-// the sums with one instruction (cp.reduce.async.bulk). The sums have the same order, so nothing is
-// permuted on the way; the kernel that rounds them at the end restores the rows.
+// Level 6: dq leaves by bulk reduction. A warpgroup writes its part of a tile's dq to shared
+// memory, in the order of its accumulators, and a warp of the producer's warpgroup adds the whole
+// part to the sums with one instruction (cp.reduce.async.bulk). The sums have the same order, so
+// nothing is permuted on the way; the kernel that rounds them at the end restores the rows.
 #pragma once
 
 #include "chapters/13_attention_backward/level_5_swapped.cuh"
@@ -29,10 +29,12 @@ template <class C, class Smem>
 __device__ __forceinline__ void add_parts(Smem& smem, const QueryStats& stats, const Shape& shape,
                                           const KeyTile& own, const QueryTiles& tiles) {
   constexpr int kFloats = QueryPart<C>::kBytes / 4;
+  float* sums = stats.dq + stats.at(own.batch, shape.heads_q, tiles.first_head,
+                                    tiles.first_tile * C::kQueries) *
+                               C::kHeadDim;
+  const int skipped = (stats.padded - tiles.per_head * C::kQueries) * C::kHeadDim;  // between heads
+  int in_head = 0;
   for (int n = 0; n < tiles.count; ++n) {
-    const int64_t stat =
-        stats.at(own.batch, shape.heads_q, tiles.head(n), tiles.tile(n) * C::kQueries);
-    float* const sums = stats.dq + stat * C::kHeadDim;
 #pragma unroll
     for (int consumer = 0; consumer < C::kConsumers; ++consumer) {
       // [quote bulk_add]
@@ -48,6 +50,11 @@ __device__ __forceinline__ void add_parts(Smem& smem, const QueryStats& stats, c
         named_barrier_arrive(PartBarriers::empty(consumer), PartBarriers::kThreads);
       }
       // [end quote]
+    }
+    sums += C::kQueries * C::kHeadDim;
+    if (++in_head == tiles.per_head) {
+      in_head = 0;
+      sums += skipped;
     }
   }
   if (lane_idx() == 0) tma_store_wait<0>();
@@ -90,8 +97,7 @@ __global__ void __launch_bounds__(kRowThreads)
   const int part = QueryPart<C>::kByRows ? in_tile / 64 : column / QueryPart<C>::kColumns;
   const int first_group = (column - QueryPart<C>::first_column(part)) / 8;
   const int thread = in_tile % 64 * 2 + lane_idx();
-  const float* from = stats.dq +
-                      stats.at(batch, shape.heads_q, head, row - in_tile) * C::kHeadDim +
+  const float* from = stats.dq + stats.at(batch, shape.heads_q, head, row - in_tile) * C::kHeadDim +
                       part * kFloats + (first_group * kWarpgroup + thread) * 4;
   floatx4 sums[4];
 #pragma unroll
@@ -126,8 +132,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
-    if (warp == 0 && elect_one()) load_all<Base>(smem, maps, stats, shape, own, tiles);
-    if (warp == 1) add_parts<Base>(smem, stats, shape, own, tiles);
+    if (warp == 0) {
+      if (elect_one()) load_all<Base>(smem, maps, stats, shape, own, tiles);
+    } else if (warp == 1) {
+      add_parts<Base>(smem, stats, shape, own, tiles);
+    }
   } else {
     register_alloc<C::kConsumerRegisters>();
     const int consumer = warp / 4 - 1, warp_row = (warp - 4) * 16;  // of the block's keys
@@ -135,10 +144,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     float dk_acc[kHeadDim / 2] = {}, dv_acc[kHeadDim / 2] = {};  // (64 keys, d) per warpgroup
     StageCursor<C::kStages> ring;
     mbarrier_wait(&smem.keys_full, 0);
-    for (int n = 0; n < tiles.count; ++n, ring.advance()) {
+    QueryCursor at(tiles);
+    for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
       const auto& stage = smem.stages[ring.stage];
       auto& ds_panels = smem.ds[n % 2];
-      const int first_query = tiles.tile(n) * kQueries;
+      const int first_query = at.tile * kQueries;
 
       // Step 1: s and p, then dp and ds: (64 keys, queries) per warpgroup.
       float s[kQueries / 2], dp[kQueries / 2];
@@ -179,7 +189,8 @@ struct PartsLevel : HopperLevel<ConfigOf> {
   static void convert(const HopperPlan& plan, Stream stream) {
     with_head_dim(plan.problem, [&](auto d) {
       using C = typename ConfigOf<decltype(d)::value>::Base;
-      const auto warps = static_cast<int64_t>(PlanBase::rows(plan.problem)) / 16 * (C::kHeadDim / 32);
+      const auto warps =
+          static_cast<int64_t>(PlanBase::rows(plan.problem)) / 16 * (C::kHeadDim / 32);
       launch(convert_parts_kernel<C>, {PlanBase::row_blocks(warps), kRowThreads}, stream,
              plan.buffers.dq, plan.stats(), plan.problem.shape(), gradient_scale(plan.problem));
     });

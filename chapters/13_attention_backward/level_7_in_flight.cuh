@@ -26,8 +26,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
-    if (warp == 0 && elect_one()) load_all<Base>(smem, maps, stats, shape, own, tiles);
-    if (warp == 1) add_parts<Base>(smem, stats, shape, own, tiles);
+    if (warp == 0) {
+      if (elect_one()) load_all<Base>(smem, maps, stats, shape, own, tiles);
+    } else if (warp == 1) {
+      add_parts<Base>(smem, stats, shape, own, tiles);
+    }
   } else {
     register_alloc<C::kConsumerRegisters>();
     const int consumer = warp / 4 - 1, warp_row = (warp - 4) * 16;  // of the block's keys
@@ -35,10 +38,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     float dk_acc[kHeadDim / 2] = {}, dv_acc[kHeadDim / 2] = {};  // (64 keys, d) per warpgroup
     StageCursor<C::kStages> ring;
     mbarrier_wait(&smem.keys_full, 0);
-    for (int n = 0; n < tiles.count; ++n, ring.advance()) {
+    QueryCursor at(tiles);
+    for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
       const auto& stage = smem.stages[ring.stage];
       auto& ds_panels = smem.ds[n % 2];
-      const int first_query = tiles.tile(n) * kQueries;
+      const int first_query = at.tile * kQueries;
 
       // Step 1: s and dp: (64 keys, queries) per warpgroup. p while dp is computed.
       float s[kQueries / 2], dp[kQueries / 2];

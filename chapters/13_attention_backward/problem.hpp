@@ -54,9 +54,9 @@ struct Problem {
     const auto matrix = [&](const char* name, std::int64_t rows, Role role) {
       return TensorSpec{name, DType::bf16, rows, d, shape().pitch, role};
     };
-    return {matrix("q", q_rows, Role::input),  matrix("k", k_rows, Role::input),
-            matrix("v", k_rows, Role::input),  matrix("o", q_rows, Role::input),
-            matrix("do", q_rows, Role::input), {"lse", DType::f32, q_rows, 1, 1, Role::input},
+    return {matrix("q", q_rows, Role::input),   matrix("k", k_rows, Role::input),
+            matrix("v", k_rows, Role::input),   matrix("o", q_rows, Role::input),
+            matrix("do", q_rows, Role::input),  {"lse", DType::f32, q_rows, 1, 1, Role::input},
             matrix("dq", q_rows, Role::output), matrix("dk", k_rows, Role::output),
             matrix("dv", k_rows, Role::output)};
   }
@@ -110,8 +110,7 @@ struct Problem {
     parallel_for(forward.q_rows(), 256, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
         const auto [b, i, head] = position(row);
-        (*of_queries)[row] =
-            query_facts(tensors, row, shape().lse_index(b, i, head), head_dim());
+        (*of_queries)[row] = query_facts(tensors, row, shape().lse_index(b, i, head), head_dim());
       }
     });
     auto of_keys = std::make_shared<std::vector<char>>(forward.k_rows());
@@ -144,8 +143,8 @@ struct Problem {
   /// Of a row of q.
   Position position(std::int64_t row) const {
     const Shape& s = shape();
-    return {static_cast<int>(row / s.heads_q / s.seq_q), static_cast<int>(row / s.heads_q % s.seq_q),
-            static_cast<int>(row % s.heads_q)};
+    return {static_cast<int>(row / s.heads_q / s.seq_q),
+            static_cast<int>(row / s.heads_q % s.seq_q), static_cast<int>(row % s.heads_q)};
   }
 
   void query_gradient(const HostTensors& tensors, std::int64_t row, double* value,
