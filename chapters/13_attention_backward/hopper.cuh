@@ -25,8 +25,12 @@ template <class C>
 struct QueryStage {
   alignas(1024) unsigned char q[C::kQueryBytes];
   alignas(1024) unsigned char d_o[C::kQueryBytes];
-  alignas(128) float lse[C::kQueries];
-  alignas(128) float delta[C::kQueries];
+};
+/// And what is known of the queries.
+template <class C>
+struct TileStats {
+  alignas(16) float lse[C::kQueries];
+  alignas(16) float delta[C::kQueries];
 };
 
 /// The block's keys.
@@ -56,15 +60,16 @@ __device__ __forceinline__ void load_keys(KeyTiles<C>& keys, uint64_t* full, con
 
 /// Starts the copy of a tile of queries. Called by one thread.
 template <class C>
-__device__ __forceinline__ void load_queries(QueryStage<C>& stage, uint64_t* full, const Maps& maps,
+__device__ __forceinline__ void load_queries(QueryStage<C>& stage, TileStats<C>& tile_stats,
+                                             uint64_t* full, const Maps& maps,
                                              const QueryStats& stats, int64_t stat, int head,
                                              int first_query, int batch) {
   constexpr uint32_t kStatBytes = C::kQueries * sizeof(float);
   mbarrier_arrive_expect_tx(full, 2 * C::kQueryBytes + 2 * kStatBytes);
   load_tile<C::kHeadDim, C::kQueries>(stage.q, &maps.q, full, head, first_query, batch);
   load_tile<C::kHeadDim, C::kQueries>(stage.d_o, &maps.d_o, full, head, first_query, batch);
-  bulk_load(stage.lse, stats.lse + stat, kStatBytes, full);
-  bulk_load(stage.delta, stats.delta + stat, kStatBytes, full);
+  bulk_load(tile_stats.lse, stats.lse + stat, kStatBytes, full);
+  bulk_load(tile_stats.delta, stats.delta + stat, kStatBytes, full);
 }
 
 /// The producer's whole work from level 4 on. Called by one thread.
@@ -78,8 +83,8 @@ __device__ __forceinline__ void load_all(Smem& smem, const Maps& maps, const Que
   for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
     const int head = at.head, first_query = at.tile * C::kQueries;
     mbarrier_wait(&smem.empty[ring.stage], ring.phase ^ 1);
-    load_queries<C>(smem.stages[ring.stage], &smem.full[ring.stage], maps, stats,
-                    stats.at(own.batch, shape.heads_q, head, first_query), head, first_query,
+    load_queries<C>(smem.stages[ring.stage], smem.stats[ring.stage], &smem.full[ring.stage], maps,
+                    stats, stats.at(own.batch, shape.heads_q, head, first_query), head, first_query,
                     own.batch);
   }
 }

@@ -15,6 +15,7 @@ struct WgmmaConfig : HopperConfig<kDim> {
   struct Smem {
     KeyTiles<Base> keys;
     QueryStage<Base> stage;
+    TileStats<Base> stats;
     alignas(1024) unsigned char p[Base::kConsumers][64 * 64 * 2];  // (queries, 64 keys)
     alignas(1024) unsigned char ds[Base::kConsumers][64 * 64 * 2];
     uint64_t keys_full, full;
@@ -22,14 +23,14 @@ struct WgmmaConfig : HopperConfig<kDim> {
 };
 
 /// p and ds of a tile of 64 queries (rows) and 64 keys, in place of s and dp.
-template <int kCount, class Stage>
+template <int kCount, class Stats>
 __device__ __forceinline__ void weights_by_query(float (&s)[kCount], float (&dp)[kCount],
-                                                 const Stage& stage, const Shape& shape,
+                                                 const Stats& stats, const Shape& shape,
                                                  int first_query, int first_key) {
   const int warp_row = warp_idx() % 4 * 16, row = warp_row + lane_idx() / 4;
   mask_tile<2 * kCount>(s, shape, first_query + warp_row, first_key);
-  const float lse[2] = {stage.lse[row], stage.lse[row + 8]};
-  const float delta[2] = {stage.delta[row], stage.delta[row + 8]};
+  const float lse[2] = {stats.lse[row], stats.lse[row + 8]};
+  const float delta[2] = {stats.delta[row], stats.delta[row + 8]};
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     s[i] = ex2_approx_ftz(s[i] * shape.scale_log2 - lse[row_of(i)]);
@@ -39,11 +40,11 @@ __device__ __forceinline__ void weights_by_query(float (&s)[kCount], float (&dp)
 
 /// The five matrix multiplications of a tile, for warpgroup `consumer`. sync(): a barrier of the
 /// warpgroups. Levels 3 and 4.
-template <class C, class Smem, class Stage, class Sync>
+template <class C, class Smem, class Stage, class Stats, class Sync>
 __device__ __forceinline__ void add_tile(float (&dk)[C::kHeadDim / 2], float (&dv)[C::kHeadDim / 2],
-                                         Smem& smem, const Stage& stage, float* sums,
-                                         const Shape& shape, int consumer, int first_query,
-                                         int first_key, const Sync& sync) {
+                                         Smem& smem, const Stage& stage, const Stats& stats,
+                                         float* sums, const Shape& shape, int consumer,
+                                         int first_query, int first_key, const Sync& sync) {
   constexpr int kHeadDim = C::kHeadDim;
   const int warp_row = warp_idx() % 4 * 16;
   float s[32], dp[32];  // (64 queries, 64 keys) per warpgroup
@@ -51,7 +52,7 @@ __device__ __forceinline__ void add_tile(float (&dk)[C::kHeadDim / 2], float (&d
   wait_for_batch<0>(s);
   start_scores<bf16, kHeadDim, 64, 64>(dp, stage.d_o, smem.keys.v[consumer]);
   wait_for_batch<0>(dp);
-  weights_by_query(s, dp, stage, shape, first_query, first_key + 64 * consumer);
+  weights_by_query(s, dp, stats, shape, first_query, first_key + 64 * consumer);
 
   // [quote through_shared]
   uint32_t p[4][4], ds[4][4];
@@ -101,11 +102,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const int head = at.head, first_query = at.tile * C::kQueries;
     const int64_t stat = stats.at(own.batch, shape.heads_q, head, first_query);
     if (threadIdx.x == 0) {
-      load_queries<Base>(smem.stage, &smem.full, maps, stats, stat, head, first_query, own.batch);
+      load_queries<Base>(smem.stage, smem.stats, &smem.full, maps, stats, stat, head, first_query,
+                         own.batch);
     }
     mbarrier_wait(&smem.full, n & 1);
-    add_tile<Base>(dk_acc, dv_acc, smem, smem.stage, stats.dq + stat * C::kHeadDim, shape, consumer,
-                   first_query, own.first_key, [] { __syncthreads(); });
+    add_tile<Base>(dk_acc, dv_acc, smem, smem.stage, smem.stats, stats.dq + stat * C::kHeadDim,
+                   shape, consumer, first_query, own.first_key, [] { __syncthreads(); });
   }
   store_gradients(dk, dv, shape, own, tiles.first_head, consumer, dk_acc, dv_acc, scale);
 }

@@ -7,12 +7,16 @@
 
 namespace cookbook::attention::backward {
 
-template <int kDim, int kQueriesPerTile = 64>
+template <int kDim, int kQueriesPerTile = 64, int kStageCount = 2>
 struct StagedConfig : HopperConfig<kDim, kQueriesPerTile> {
   using Base = HopperConfig<kDim, kQueriesPerTile>;
   static constexpr int kThreads = (1 + Base::kConsumers) * kWarpgroup;  // + the producer
-  static constexpr int kStages = 2;
-  static constexpr int kProducerRegisters = 32, kConsumerRegisters = 240;  // of 512 in all
+  static constexpr int kStages = kStageCount;
+  static constexpr int kProducerRegisters = 24, kConsumerRegisters = 240;
+  // setmaxnreg moves the registers that the block was launched with: 168 per thread. More is a
+  // hang.
+  static_assert(kProducerRegisters + Base::kConsumers * kConsumerRegisters <=
+                (1 + Base::kConsumers) * (65536 / kThreads / 8 * 8));
 };
 
 template <int kDim>
@@ -21,6 +25,7 @@ struct SpecialisedConfig : StagedConfig<kDim> {
   struct Smem {
     KeyTiles<Base> keys;
     QueryStage<Base> stages[Base::kStages];
+    TileStats<Base> stats[Base::kStages];
     alignas(1024) unsigned char p[Base::kConsumers][64 * 64 * 2];  // (queries, 64 keys)
     alignas(1024) unsigned char ds[Base::kConsumers][64 * 64 * 2];
     uint64_t keys_full, full[Base::kStages], empty[Base::kStages];
@@ -57,8 +62,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       const int64_t stat = stats.at(own.batch, shape.heads_q, head, first_query);
       // [quote specialised]
       mbarrier_wait(&smem.full[ring.stage], ring.phase);
-      add_tile<Base>(dk_acc, dv_acc, smem, smem.stages[ring.stage], stats.dq + stat * C::kHeadDim,
-                     shape, consumer, first_query, own.first_key, [] { sync_consumers(); });
+      add_tile<Base>(dk_acc, dv_acc, smem, smem.stages[ring.stage], smem.stats[ring.stage],
+                     stats.dq + stat * C::kHeadDim, shape, consumer, first_query, own.first_key,
+                     [] { sync_consumers(); });
       if (lane_idx() == 0) mbarrier_arrive(&smem.empty[ring.stage]);
       // [end quote]
     }

@@ -8,13 +8,14 @@
 
 namespace cookbook::attention::backward {
 
-template <int kDim, int kQueriesPerTile = 64>
-struct SwappedConfig : StagedConfig<kDim, kQueriesPerTile> {
-  using Base = StagedConfig<kDim, kQueriesPerTile>;
+template <int kDim, int kQueriesPerTile = 64, int kStageCount = 2>
+struct SwappedConfig : StagedConfig<kDim, kQueriesPerTile, kStageCount> {
+  using Base = StagedConfig<kDim, kQueriesPerTile, kStageCount>;
   static constexpr int kPanelBytes = Base::kKeys * 64 * 2;  // of ds: all keys, 64 queries
   struct Smem {
     KeyTiles<Base> keys;
     QueryStage<Base> stages[Base::kStages];
+    TileStats<Base> stats[Base::kStages];
     // Two, so that one barrier per tile suffices: a warpgroup that writes one of them has passed
     // the barrier after which the other warpgroup had read it.
     alignas(1024) unsigned char ds[2][Base::kQueries / 64][kPanelBytes];  // (keys, 64 queries)
@@ -42,13 +43,13 @@ __device__ __forceinline__ void mask_keys(float (&s)[kQueries / 2], const Shape&
 }
 
 /// p of a tile of 64 keys (rows) and kQueries queries, in place of s.
-template <int kQueries, class Stage>
-__device__ __forceinline__ void weights_by_key(float (&s)[kQueries / 2], const Stage& stage,
+template <int kQueries, class Stats>
+__device__ __forceinline__ void weights_by_key(float (&s)[kQueries / 2], const Stats& stats,
                                                const Shape& shape, int first_query, int key) {
   mask_keys<kQueries>(s, shape, first_query, key);
 #pragma unroll
   for (int j = 0; j < kQueries / 8; ++j) {
-    const auto lse = load_vector<floatx2>(stage.lse + 8 * j + 2 * (lane_idx() % 4));  // [stat]
+    const auto lse = load_vector<floatx2>(stats.lse + 8 * j + 2 * (lane_idx() % 4));  // [stat]
 #pragma unroll
     for (int i = 0; i < 4; ++i) {
       s[4 * j + i] = ex2_approx_ftz(s[4 * j + i] * shape.scale_log2 - lse[i % 2]);
@@ -57,13 +58,13 @@ __device__ __forceinline__ void weights_by_key(float (&s)[kQueries / 2], const S
 }
 
 /// ds in place of dp.
-template <int kQueries, class Stage>
+template <int kQueries, class Stats>
 __device__ __forceinline__ void gradients_by_key(float (&dp)[kQueries / 2],
                                                  const float (&p)[kQueries / 2],
-                                                 const Stage& stage) {
+                                                 const Stats& stats) {
 #pragma unroll
   for (int j = 0; j < kQueries / 8; ++j) {
-    const auto delta = load_vector<floatx2>(stage.delta + 8 * j + 2 * (lane_idx() % 4));  // [stat]
+    const auto delta = load_vector<floatx2>(stats.delta + 8 * j + 2 * (lane_idx() % 4));  // [stat]
 #pragma unroll
     for (int i = 0; i < 4; ++i) dp[4 * j + i] = p[4 * j + i] * (dp[4 * j + i] - delta[i % 2]);
   }
@@ -129,11 +130,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       mbarrier_wait(&smem.full[ring.stage], ring.phase);
       start_scores<bf16, kHeadDim, 64, kQueries>(s, smem.keys.k[consumer], stage.q);
       wait_for_batch<0>(s);
-      weights_by_key<kQueries>(s, stage, shape, first_query, key);
+      weights_by_key<kQueries>(s, smem.stats[ring.stage], shape, first_query, key);
       pack_weights<bf16>(p, s);
       start_scores<bf16, kHeadDim, 64, kQueries>(dp, smem.keys.v[consumer], stage.d_o);
       wait_for_batch<0>(dp);
-      gradients_by_key<kQueries>(dp, s, stage);
+      gradients_by_key<kQueries>(dp, s, smem.stats[ring.stage]);
       pack_weights<bf16>(ds, dp);
       // [end quote]
 

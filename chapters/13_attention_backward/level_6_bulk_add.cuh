@@ -9,10 +9,11 @@
 
 namespace cookbook::attention::backward {
 
-template <int kDim, int kQueriesPerTile = 64>
-struct BulkAddConfig : SwappedConfig<kDim, kQueriesPerTile> {
-  using Base = StagedConfig<kDim, kQueriesPerTile>;
-  struct Smem : SwappedConfig<kDim, kQueriesPerTile>::Smem {
+template <int kDim, int kQueriesPerTile = 64, int kStageCount = 2>
+struct BulkAddConfig : SwappedConfig<kDim, kQueriesPerTile, kStageCount> {
+  using Swapped = SwappedConfig<kDim, kQueriesPerTile, kStageCount>;
+  using Base = typename Swapped::Base;
+  struct Smem : Swapped::Smem {
     alignas(128) float dq[Base::kConsumers][QueryPart<Base>::kBytes / 4];
   };
 };
@@ -156,11 +157,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       mbarrier_wait(&smem.full[ring.stage], ring.phase);
       start_scores<bf16, kHeadDim, 64, kQueries>(s, smem.keys.k[consumer], stage.q);
       wait_for_batch<0>(s);
-      weights_by_key<kQueries>(s, stage, shape, first_query, key);
+      weights_by_key<kQueries>(s, smem.stats[ring.stage], shape, first_query, key);
       pack_weights<bf16>(p, s);
       start_scores<bf16, kHeadDim, 64, kQueries>(dp, smem.keys.v[consumer], stage.d_o);
       wait_for_batch<0>(dp);
-      gradients_by_key<kQueries>(dp, s, stage);
+      gradients_by_key<kQueries>(dp, s, smem.stats[ring.stage]);
       pack_weights<bf16>(ds, dp);
 
       // Step 2: ds to shared memory; dv and dk from registers.

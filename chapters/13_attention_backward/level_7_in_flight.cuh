@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       start_scores<bf16, kHeadDim, 64, kQueries>(s, smem.keys.k[consumer], stage.q);
       start_scores<bf16, kHeadDim, 64, kQueries>(dp, smem.keys.v[consumer], stage.d_o);
       wait_for_batch<1>(s);
-      weights_by_key<kQueries>(s, stage, shape, first_query, key);
+      weights_by_key<kQueries>(s, smem.stats[ring.stage], shape, first_query, key);
       wait_for_batch<0>(dp);
-      gradients_by_key<kQueries>(dp, s, stage);
+      gradients_by_key<kQueries>(dp, s, smem.stats[ring.stage]);
       pack_weights<bf16>(p, s);
       pack_weights<bf16>(ds, dp);
 
