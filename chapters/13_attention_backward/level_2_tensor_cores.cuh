@@ -218,7 +218,7 @@ struct TensorCores : Level {
   }
   static Plan prepare(const Problem& p, const Buffers& at) { return {p, at, true}; }
   static Claims claims(const Problem&) {
-    return {shared_loads().on("fragments").conflict_free(), faster_than_previous(4)};
+    return {shared_loads().on("fragments").conflict_free(), faster_than_previous(6)};
   }
   static void run(const Plan& plan, Stream stream) {
     const Shape& s = plan.problem.shape();

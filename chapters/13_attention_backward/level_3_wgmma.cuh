@@ -125,7 +125,7 @@ struct Wgmma : HopperLevel<WgmmaConfig> {
 
   static Claims claims(const Problem& p) {
     return {tma_loads("q").bytes(query_bytes(p)), tma_loads("do").bytes(query_bytes(p)),
-            shared_stores().on("operand").conflict_free(), faster_than_previous(1.3)};
+            shared_stores().on("operand").conflict_free(), faster_than_previous(1.5)};
   }
   static void run(const Plan& plan, Stream stream) {
     plan.before(stream, true);

@@ -82,7 +82,7 @@ struct Specialised : HopperLevel<SpecialisedConfig> {
 
   static Claims claims(const Problem& p) {
     return {tma_loads("q").bytes(query_bytes(p)), tma_loads("do").bytes(query_bytes(p)),
-            faster_than_previous(1.05)};
+            faster_than_previous(1.1)};
   }
   static void run(const Plan& plan, Stream stream) {
     plan.before(stream, true);
