@@ -4,7 +4,7 @@
 //   before:  delta_i = do_i . o_i and lse_i in log2 units, per query; zeros for the sums of dq
 //   after:   dq = c * sums, rounded to bf16 (from level 2 on, where several blocks add to a dq)
 //
-// The arrays are padded to whole tiles of queries. A query that does not exist has lse = inf, so
+// The arrays are padded to whole query tiles. A query that does not exist has lse = inf, so
 // its weights exp2(s - inf) are 0 and no tile needs a mask for it. So has a query that sees no key.
 #pragma once
 

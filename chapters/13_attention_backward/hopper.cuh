@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Shared by levels 3 to 7, which have the same tiles: a block has 128 keys, 64 per warpgroup, and
-// walks over tiles of queries. How tiles are loaded, the matrix multiplications of one tile, and
+// walks over query tiles. How tiles are loaded, the matrix multiplications of one tile, and
 // the host side.
 //
 //   k, v:   two tiles of 64 keys, [64][d], one per warpgroup
-//   q, do:  a tile of queries, [kQueries][d], in stages
+//   q, do:  a query tile, [kQueries][d], in stages
 //   ds:     what all warpgroups need for dq
 #pragma once
 
@@ -20,7 +20,7 @@ struct HopperConfig : Case<bf16, kDim> {
   static constexpr int kKeyBytes = 64 * kDim * 2, kQueryBytes = kQueries * kDim * 2;
 };
 
-/// A tile of queries as it is loaded.
+/// A query tile as it is loaded.
 template <class C>
 struct QueryStage {
   alignas(1024) unsigned char q[C::kQueryBytes];
@@ -58,7 +58,7 @@ __device__ __forceinline__ void load_keys(KeyTiles<C>& keys, uint64_t* full, con
   }
 }
 
-/// Starts the copy of a tile of queries. Called by one thread.
+/// Starts the copy of a query tile. Called by one thread.
 template <class C>
 __device__ __forceinline__ void load_queries(QueryStage<C>& stage, TileStats<C>& tile_stats,
                                              uint64_t* full, const Maps& maps,

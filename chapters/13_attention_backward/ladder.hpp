@@ -39,7 +39,7 @@ inline Chapter chapter_13() {
   causal.levels =
       rows<Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight, Delayed>();
 
-  // Where a block has few tiles of queries, and where the kernels around the main one take longer.
+  // Where a block has few query tiles, and where the kernels around the main one take longer.
   auto brief = backward_ladder<true>("backward_short",
                                      "gradients of attention, bf16, causal mask, short sequences");
   brief.gpu_size = {8, 16, 16, 2048, 2048, 128};

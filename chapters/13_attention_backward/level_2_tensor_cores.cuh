@@ -55,7 +55,7 @@ __device__ __forceinline__ QueryTiles query_tiles_of(const Shape& shape, int kv_
   return {kv_head * group, first, per_head, group * per_head};
 }
 
-/// A block's place: a tile of keys of one head.
+/// A block's place: a key tile of one head.
 struct KeyTile {
   int first_key, kv_head, batch;
 };

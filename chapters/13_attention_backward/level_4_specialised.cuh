@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Level 4: a producer warp loads tiles of queries into two stages, and two warpgroups do what level
+// Level 4: a producer warp loads query tiles into two stages, and two warpgroups do what level
 // 3 does. Only the two of them meet at barriers, twice per tile.
 #pragma once
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "chapters/13_attention_backward/level_5_swapped.cuh"
+#include "common/device/bulk_add.cuh"
 
 namespace cookbook::attention::backward {
 

@@ -201,16 +201,6 @@ __device__ __forceinline__ void bulk_store(void* gmem, const void* smem, uint32_
                     : "memory");
 }
 
-/// Adds `floats` contiguous floats in shared memory (a multiple of 4) to as many in global memory,
-/// each addition atomic, in any order (PTX ISA, "cp.reduce.async.bulk", `.add.f32`); alignment as
-/// bulk_load, groups as tma_store_2d.
-__device__ __forceinline__ void bulk_store_add(float* gmem, const void* smem, uint32_t floats) {
-  COOKBOOK_ASM_SM90("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(
-                        gmem),
-                    "r"(shared_address(smem)), "r"(floats * 4)
-                    : "memory");
-}
-
 /// Orders this thread's plain accesses to shared memory before later accesses of the async proxy:
 /// TMA stores and wgmma (PTX ISA, "fence.proxy.async").
 __device__ __forceinline__ void fence_proxy_async() {

@@ -9,8 +9,8 @@
 
 namespace cookbook::simt {
 
-/// What a bulk operation does to a range. An addition is atomic element by element; of floating-point
-/// numbers the order of two additions shows in the last bits.
+/// What a bulk operation does to a range. An addition is atomic element by element; of
+/// floating-point numbers the order of two additions shows in the last bits.
 enum class BulkUse { read, write, add, add_rounded };
 
 struct AsyncTracer {

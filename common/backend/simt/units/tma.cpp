@@ -17,6 +17,7 @@
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
+#include "common/backend/simt/units/bulk_add.hpp"
 #include "common/backend/simt/units/mbarrier_tracer.hpp"
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/backend/simt/units/state.hpp"
@@ -236,7 +237,8 @@ void start_load(const Box& box, char* smem, uint64_t* bar, bool first, const cha
   Actor actor = 0;
   if (async_tracer != nullptr) {
     actor = async_tracer->async_begin();
-    if (first) record_global(box, BulkUse::read, pc, actor);  // a multicast reads global memory once
+    if (first)
+      record_global(box, BulkUse::read, pc, actor);  // a multicast reads global memory once
     async_tracer->async_bulk(smem, box.bytes(), BulkUse::write, pc, actor);
     mbarrier_tracer->mbarrier_use(bar, actor, true, pc);
   }

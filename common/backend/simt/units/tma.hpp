@@ -37,7 +37,6 @@ void tma_store_commit();
 void bulk_load(void* smem, const void* gmem, uint32_t bytes, uint64_t* bar,
                CachePolicy policy = CachePolicy::evict_normal);
 void bulk_store(void* gmem, const void* smem, uint32_t bytes);
-void bulk_store_add(float* gmem, const void* smem, uint32_t floats);
 void fence_proxy_async();
 void fence_proxy_async_global();
 
