@@ -18,6 +18,7 @@
 #include "chapters/09_online_softmax/problem.hpp"
 #include "chapters/10_flash_attention/sidebar_masks.hpp"
 #include "chapters/11_autotuning/attention_problem.hpp"
+#include "chapters/13_attention_backward/problem.hpp"
 #include "chapters/11_autotuning/rope_problem.hpp"
 #include "tests/references.hpp"
 #include "tests/special_values.hpp"
@@ -890,6 +891,71 @@ void rope_by_hand() {
 TEST(Rope, ByHand) {
   rope_by_hand<false>();
   rope_by_hand<true>();
+}
+
+// ---- chapter 13: its gradients -----------------------------------------------------------------
+
+using Gradients = attention::backward::Problem;
+
+// The sum of do * o in fp64, where `moved` is shifted by h times `direction`.
+double weighted_output(const Gradients& problem, const HostTensors& at, const std::string& moved,
+                       const HostTensor& direction, double h) {
+  const attention::Shape& s = problem.shape();
+  const int dim = problem.head_dim();
+  const auto value = [&](const char* name, std::int64_t row, int x) {
+    return at[name].at(row, x) + (moved == name ? h * direction.at(row, x) : 0);
+  };
+  double total = 0;
+  for (int b = 0; b < s.batch; ++b) {
+    for (int head = 0; head < s.heads_q; ++head) {
+      for (int i = 0; i < s.seq_q; ++i) {
+        double weights = 0, sum = 0;
+        for (int j = 0; j < s.visible_keys(i); ++j) {
+          double score = 0, gain = 0;
+          for (int x = 0; x < dim; ++x) {
+            score += value("q", s.q_row(b, i, head), x) * value("k", s.k_row(b, j, head), x);
+            gain += at["do"].at(s.q_row(b, i, head), x) * value("v", s.k_row(b, j, head), x);
+          }
+          const double weight = std::exp(score / std::sqrt(static_cast<double>(dim)));
+          weights += weight;
+          sum += weight * gain;
+        }
+        if (weights > 0) total += sum / weights;
+      }
+    }
+  }
+  return total;
+}
+
+// Forward pass, backward pass, finite differences: along a direction, the change of the sum of
+// do * o is that of the gradient. o is bf16, which puts 2^-9 of itself into delta.
+TEST(AttentionBackward, GradientsAreDirectionalDerivatives) {
+  for (const auto& [size, causal] :
+       {std::pair{Size{2, 4, 2, 5, 7, 64}, true}, std::pair{Size{1, 2, 1, 6, 3, 128}, true},
+        std::pair{Size{1, 3, 3, 4, 5, 64}, false}}) {
+    Gradients problem = Gradients::make(size, {}, causal);
+    HostTensors at = drawn(problem);
+    problem.complete_inputs(at);
+    problem.begin_reference(at);
+    for (const char* name : {"q", "k", "v"}) {
+      HostTensor direction(at[name].spec);
+      draw(direction, InputKind::normal, 11);
+      double slope = 0, size_of_terms = 0;
+      for (std::int64_t row = 0; row < direction.spec.rows; ++row) {
+        const Row gradient = reference(problem, at, std::string("d") + name, row);
+        for (std::int64_t x = 0; x < direction.spec.cols; ++x) {
+          const double term = gradient.value[static_cast<std::size_t>(x)] * direction.at(row, x);
+          slope += term;
+          size_of_terms += term * term;
+        }
+      }
+      constexpr double kStep = 1e-4;
+      const double difference = (weighted_output(problem, at, name, direction, kStep) -
+                                 weighted_output(problem, at, name, direction, -kStep)) /
+                                (2 * kStep);
+      EXPECT_NEAR(slope, difference, 0.02 * std::sqrt(size_of_terms)) << name << ", " << causal;
+    }
+  }
 }
 
 }  // namespace

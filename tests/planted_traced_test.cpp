@@ -2,6 +2,7 @@
 // Planted bugs that only the tracer sees: a lucky schedule gives the right result all the same.
 #include <gtest/gtest.h>
 
+#include "common/device/bulk_add.cuh"
 #include "common/harness/run/traced.hpp"
 #include "tests/ended_run.hpp"
 #include "tests/planted/product.hpp"
@@ -85,6 +86,56 @@ TEST(PlantedTraced, MissingWait) {
 }
 TEST(PlantedTraced, StageUsedTooEarly) {
   expect_found(trace_product<ProductBug::stage_used_too_early>(), Fault::race, "product.cu:");
+}
+
+// Four blocks add 1 to every element.
+struct SumsProblem {
+  static SumsProblem make(const Size&, const Variant&) { return {}; }
+  std::vector<TensorSpec> tensors() const {
+    return {{"sums", DType::f32, 1, 16, 16, Role::in_out}};
+  }
+  double bytes() const { return 128; }
+  double flops() const { return 0; }
+  void reference_row(const HostTensors& at, const std::string&, std::int64_t, double* value,
+                     double* bound) const {
+    for (int x = 0; x < 16; ++x) value[x] = at["sums"].at(0, x) + 4, bound[x] = 1e-5;
+  }
+};
+struct SumsBuffers {
+  float* sums;
+  static SumsBuffers bind(const DevicePointers& at) { return {at.get<float>("sums")}; }
+};
+__global__ void add_ones(float* sums) {
+  float* ones = dynamic_shared<float>();
+  if (threadIdx.x < 16) ones[threadIdx.x] = 1;
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    bulk_store_add(sums, ones, 16);
+    tma_store_commit();
+    tma_store_wait<0>();
+  }
+}
+template <bool kSays>
+struct AddsInAnyOrder : LevelOf<SumsProblem, SumsBuffers> {
+  static constexpr LevelText text{.name = "adds_in_any_order"};
+  static constexpr bool same_every_run = kSays;
+  static void run(const Plan& plan, Stream stream) {
+    launch(add_ones, {4, 32, 64}, stream, plan.buffers.sums);
+  }
+};
+
+// Bulk reductions of several blocks to one place: a level that claims the same bytes in every run
+// is found although its result is right.
+TEST(PlantedTraced, BulkAdditionsWithoutAnOrder) {
+  Ladder ladder = ladder_over<SumsProblem>("sums", "sums += 4", {"n"});
+  ladder.levels = rows<AddsInAnyOrder<true>>();
+  const TracedRun run = trace_first(ladder, {16});
+  EXPECT_EQ(run.check.status, CheckResult::Status::ok) << run.check.reason;
+  expect_found(run, Fault::runs_differ, "add to byte offset 0 of 'sums' by bulk reductions");
+  ladder.levels = rows<AddsInAnyOrder<false>>();
+  const TracedRun honest = trace_first(ladder, {16});
+  EXPECT_TRUE(honest.findings.empty()) << messages(honest);
 }
 
 TEST(PlantedTraced, AWrongClaimIsFalse) {

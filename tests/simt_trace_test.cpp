@@ -14,6 +14,7 @@
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/trace.hpp"
+#include "common/device/bulk_add.cuh"
 #include "common/device/cluster.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/cuda.cuh"
@@ -413,6 +414,20 @@ __global__ void tma_copy_out(const __grid_constant__ TensorMap map) {
     tma_store_commit();
     tma_store_wait<0>();
   }
+}
+
+/// Every block adds to the same 16 floats. kReads: its first thread also reads one of them.
+template <bool kReads>
+__global__ void add_in_bulk(float* sums, float* seen) {
+  float* s = dynamic_shared<float>();
+  if (threadIdx.x < 16) s[threadIdx.x] = 1;
+  fence_proxy_async();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  bulk_store_add(sums, s, 16);  // [bulk add]
+  tma_store_commit();
+  tma_store_wait<0>();
+  if (kReads) seen[blockIdx.x] = sums[0];  // [early read]
 }
 
 /// Overwrites what a TMA store still reads.
@@ -1175,6 +1190,26 @@ TEST(Async, ProxyFences) {
     EXPECT_FALSE(has_finding(trace, "race")) << findings_of(trace);
   }
   EXPECT_FINDING(run(tma_copy_out<5>), "race", {place_of("ordinary store"), place_of("tma store")});
+}
+
+// Additions of several blocks do not race, but they have no order. Those of one block are not told
+// apart.
+TEST(Async, BulkAdditions) {
+  DeviceMemory sums = zeros(16, "sums"), seen = zeros(4, "seen");
+  const auto run = [&](auto kernel, unsigned blocks) {
+    return trace_launch(kernel, {blocks, 32, 1024}, sums, seen);
+  };
+  const Trace several = run(add_in_bulk<false>, 4);
+  EXPECT_NO_FINDINGS(several);
+  ASSERT_EQ(several.unordered_sums.size(), 1u);
+  EXPECT_EQ(several.unordered_sums[0].kind, "runs-differ");
+  for (const std::string& part :
+       {std::string("'sums'"), place_of("bulk add"), std::string("differ from run to run")}) {
+    EXPECT_NE(several.unordered_sums[0].message.find(part), std::string::npos)
+        << several.unordered_sums[0].message;
+  }
+  EXPECT_TRUE(run(add_in_bulk<false>, 1).unordered_sums.empty());
+  EXPECT_FINDING(run(add_in_bulk<true>, 4), "race", {"'sums'", place_of("early read")});
 }
 
 TEST(Async, OverwritingWhatIsStored) {

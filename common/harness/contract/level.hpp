@@ -12,7 +12,8 @@
 //     void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
 //                        double* value, double* bound) const;   // fp64 result, allowed error
 //     static constexpr bool kExactOnIntegers = false;   // optional, see AnyProblem
-//     void begin_reference(const HostTensors& tensors);   // optional, see AnyProblem
+//     void complete_inputs(HostTensors& tensors) const;   // optional, see AnyProblem
+//     void begin_reference(const HostTensors& tensors);   // optional, too
 //     void normalise(const HostTensors& tensors, HostTensors& outputs) const;   // optional, too
 //   };
 //   struct Buffers {                       // typed device pointers to the tensors
@@ -141,6 +142,9 @@ class AnyProblem {
   virtual double flops() const = 0;
   virtual void reference_row(const HostTensors& tensors, const std::string& output,
                              std::int64_t row, double* value, double* bound) const = 0;
+  /// Called when all inputs are drawn: for those that follow from the others, such as what a
+  /// forward pass leaves to the backward pass.
+  virtual void complete_inputs(HostTensors& /*tensors*/) const {}
   /// Called before rows of new inputs are asked for: for what all rows need, such as the sums of
   /// all rows before each one. Other inputs may have been asked for before. Where a problem has it,
   /// reference_row() without it throws std::logic_error.
@@ -170,6 +174,11 @@ class ProblemHolder final : public AnyProblem {
       if (!begun_) throw std::logic_error("reference_row() before begin_reference()");
     }
     problem_.reference_row(tensors, output, row, value, bound);
+  }
+  void complete_inputs([[maybe_unused]] HostTensors& tensors) const override {
+    if constexpr (requires { problem_.complete_inputs(tensors); }) {
+      problem_.complete_inputs(tensors);
+    }
   }
   void begin_reference([[maybe_unused]] const HostTensors& tensors) override {
     if constexpr (requires { problem_.begin_reference(tensors); }) {

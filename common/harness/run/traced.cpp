@@ -50,7 +50,12 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolati
       claims.push_back(json(to_json(check_on_trace(open.claim, trace))));
     }
     std::vector<FoundFault> findings;
-    for (const simt::Finding& finding : trace.findings) {
+    std::vector<simt::Finding> found_by_tracer = trace.findings;
+    if (level.same_every_run) {
+      found_by_tracer.insert(found_by_tracer.end(), trace.unordered_sums.begin(),
+                             trace.unordered_sums.end());
+    }
+    for (const simt::Finding& finding : found_by_tracer) {
       const std::string times = finding.count > 1 ? fmt::format(" ({} times)", finding.count) : "";
       findings.push_back({fault_named(finding.kind), finding.message + times});
     }

@@ -140,6 +140,7 @@ void Instance::redraw(const Draw& inputs) {
   for (HostTensor& tensor : tensors_.list) {
     if (tensor.spec.role != Role::output) draw(tensor, inputs.kind, inputs.seed);
   }
+  problem_->complete_inputs(tensors_);
   drawn_ = inputs;
   exact_ = inputs.kind == InputKind::integers && problem_->exact_on_integers();
   forget_references();

@@ -109,7 +109,7 @@ void WorkerTracer::check_global(Buffer& buffer, size_t site, Thread& thread, con
   const FlagUse use = access.use;
   if (buffer.shadow == nullptr || group_id_ >= kComparedGroups) return;
   order_.touch(thread.actor);
-  if (use != FlagUse::none) {
+  if (use != FlagUse::none && use < FlagUse::addition) {
     for (size_t at = 0; at < bytes; at += 4) flags_used_.insert(address + at);
   }
   const auto actor = static_cast<uint32_t>(thread.actor);
@@ -186,7 +186,9 @@ void WorkerTracer::check_pair(Kind kind, const GlobalAccess& earlier, Thread& th
   const Shared::Place place = place_at(earlier.place);
   const FlagUse use = access.use;
   const Op op = access.op;
-  if (use != FlagUse::none && place.use != FlagUse::none) {
+  if (use == FlagUse::rounded_addition && place.use == use && !in_group) {
+    kind = Kind::unordered_sums;  // unless something orders the two, see below
+  } else if (use != FlagUse::none && place.use != FlagUse::none) {
     // Of two volatile stores without any fence one may be lost.
     const bool lost = kind == Kind::global_write_write && use == FlagUse::volatile_access &&
                       place.use == FlagUse::volatile_access && !order_.has_fenced(thread.actor);

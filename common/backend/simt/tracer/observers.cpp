@@ -98,13 +98,17 @@ void WorkerTracer::async_store(void* address, unsigned bytes, void* pc, Actor op
   lane_access(operation, access);
 }
 
-void WorkerTracer::async_bulk(const void* address, size_t bytes, bool is_write, void* pc,
+void WorkerTracer::async_bulk(const void* address, size_t bytes, BulkUse use, void* pc,
                               Actor operation) {
   if (bytes == 0) return;
+  const FlagUse between_blocks = use == BulkUse::add           ? FlagUse::addition
+                                 : use == BulkUse::add_rounded ? FlagUse::rounded_addition
+                                                               : FlagUse::none;
   bulk_access(operation, {.address = address_of(address),
                           .pc = pc,
                           .bytes = static_cast<uint32_t>(bytes),
-                          .op = is_write ? Op::async_store : Op::async_load});
+                          .op = use == BulkUse::read ? Op::async_load : Op::async_store,
+                          .use = between_blocks});
 }
 
 // ---- mbarriers --------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ enum class Kind : uint8_t {
   not_a_number,
   overflow,
   global_uninitialised,
+  unordered_sums,  ///< no mistake: blocks add rounded numbers in any order
 };
 
 /// Of a mistake: its first occurrence, and how often it was seen.

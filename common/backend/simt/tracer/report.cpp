@@ -40,6 +40,7 @@ const char* kind_name(Kind kind) {
     case Kind::overflow: return "overflow";
     case Kind::absent_lane: return "absent-lane";
     case Kind::not_a_number: return "nan";
+    case Kind::unordered_sums: return "runs-differ";
     default: return "race";
   }
 }
@@ -148,6 +149,11 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
           "with no synchronisation between",
           earlier_block, block, found.offset, found.detail, did, earlier_line, later_thread, does,
           later_line);
+    case Kind::unordered_sums:
+      return fmt::format(
+          "blocks {} and {} add to byte offset {} of '{}' by bulk reductions at {} and {}, in the "
+          "order in which they come: the sum's last bits differ from run to run",
+          earlier_block, block, found.offset, found.detail, earlier_line, later_line);
     case Kind::out_of_bounds:
     case Kind::shared_out_of_bounds:
     case Kind::misaligned:
@@ -317,10 +323,11 @@ Trace make_trace(const Shared& state) {
     const std::string later_line = later != 0 ? line_of(later) : std::string();
     if (kind == Kind::different_places && earlier_line == later_line) continue;
     const std::string pair = kernel_name(kernel) + "|" + earlier_line + "|" + later_line;
-    const auto [at, is_new] =
-        seen.try_emplace({static_cast<int>(kind), pair}, trace.findings.size());
+    std::vector<Finding>& list =
+        kind == Kind::unordered_sums ? trace.unordered_sums : trace.findings;
+    const auto [at, is_new] = seen.try_emplace({static_cast<int>(kind), pair}, list.size());
     if (is_new) {
-      trace.findings.push_back(
+      list.push_back(
           {kind_name(kind),
            fmt::format("{}: {}", kind_name(kind),
                        describe(kind, found, earlier != 0 ? call_of(earlier) : "",
@@ -331,7 +338,7 @@ Trace make_trace(const Shared& state) {
                                                               : earlier_line + " and " + later_line,
            remedy_of(kind, found)});
     } else {
-      trace.findings[at->second].count += found.count;
+      list[at->second].count += found.count;
     }
   }
 

@@ -33,8 +33,16 @@ std::vector<Range> loaded_images();
 
 // ---- accesses ---------------------------------------------------------------------------------
 
-/// How blocks may agree through an access. Two accesses that are not `none` never race.
-enum class FlagUse : uint8_t { none, volatile_access, atomic_load, atomic };
+/// How blocks may agree through an access. Two accesses that are not `none` never race. The last
+/// two are bulk additions, which are atomic but pass nothing on.
+enum class FlagUse : uint8_t {
+  none,
+  volatile_access,
+  atomic_load,
+  atomic,
+  addition,
+  rounded_addition
+};
 
 /// An access to memory, which comes next: by a lane, or in bulk by an asynchronous operation.
 struct Access {
@@ -43,8 +51,8 @@ struct Access {
   uint32_t bytes = 0;
   Op op = Op::load;
   bool natural = false;  ///< Of a type aligned to its size: a GPU fails on another address.
-  // Of lanes only:
   FlagUse use = FlagUse::none;
+  // Of lanes only:
   bool fenced = false;       ///< It writes a flag with release semantics.
   bool overwrites = false;   ///< An atomic that does not need the old value.
   bool changes = true;       ///< An atomic that leaves the value as it is releases nothing.

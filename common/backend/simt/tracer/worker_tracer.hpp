@@ -80,7 +80,7 @@ class WorkerTracer final : public SyncTracer,
   void async_copy(void* smem, const void* gmem, unsigned bytes, unsigned valid_bytes, void* pc,
                   Actor operation) override;
   void async_store(void* address, unsigned bytes, void* pc, Actor operation) override;
-  void async_bulk(const void* address, size_t bytes, bool is_write, void* pc,
+  void async_bulk(const void* address, size_t bytes, BulkUse use, void* pc,
                   Actor operation) override;
   void proxy_fence() override { detector_.proxy_fence(current_thread->actor); }
 

@@ -9,6 +9,10 @@
 
 namespace cookbook::simt {
 
+/// What a bulk operation does to a range. An addition is atomic element by element; of
+/// floating-point numbers the order of two additions shows in the last bits.
+enum class BulkUse { read, write, add, add_rounded };
+
 struct AsyncTracer {
   // The current thread issues an operation, which knows what the thread knows now.
   virtual Actor async_begin() = 0;
@@ -20,7 +24,7 @@ struct AsyncTracer {
   virtual void async_store(void* address, unsigned bytes, void* pc, Actor operation) = 0;
   // A range that a bulk copy (TMA too) or wgmma accesses through the async proxy; counted per
   // operation.
-  virtual void async_bulk(const void* address, size_t bytes, bool is_write, void* pc,
+  virtual void async_bulk(const void* address, size_t bytes, BulkUse use, void* pc,
                           Actor operation) = 0;
   // fence.proxy.async by the current thread: its earlier plain accesses are ordered before later
   // asynchronous ones.

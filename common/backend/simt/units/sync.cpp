@@ -29,8 +29,9 @@ void require_barrier(int id, int threads, const char* what, void* pc) {
 }  // namespace
 
 // Only the compiler knows the registers per thread. What can be checked here: all threads of a
-// warpgroup want the same, and once every warpgroup has stated its number, the block must fit the
-// register file.
+// warpgroup want the same, and once every warpgroup has stated its number, they want no more than
+// the block was launched with. That is at most the register file divided by the threads, in units
+// of 8 per thread. On an H200 a block that wants more waits forever.
 void set_registers(int count) {
   void* const pc = COOKBOOK_SIMT_PC;
   const Thread& self = *current_thread;
@@ -57,8 +58,12 @@ void set_registers(int count) {
     if (requests.empty()) return;
     sum += requests.back().registers * kWarpgroupThreads;
   }
-  if (sum > kBlockRegisters) {
-    fail_at(pc, "setmaxnreg: the block's warpgroups want {} registers, an SM has 65536", sum);
+  const uint32_t per_thread = kBlockRegisters / block.thread_count / 8 * 8;
+  if (sum > per_thread * block.thread_count) {
+    fail_at(pc,
+            "setmaxnreg: the block's warpgroups want {} registers, and it is launched with at most "
+            "{} ({} for each of {} threads)",
+            sum, per_thread * block.thread_count, per_thread, block.thread_count);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
+#include "common/backend/simt/units/bulk_add.hpp"
 #include "common/backend/simt/units/mbarrier_tracer.hpp"
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/backend/simt/units/state.hpp"
@@ -213,12 +214,21 @@ void require_tile(const Box& box, const void* smem, unsigned alignment, const ch
 }
 
 // Tells the tracer about the global side of an operation, row by row.
-void record_global(const Box& box, bool is_write, void* pc, Actor actor) {
+void record_global(const Box& box, BulkUse use, void* pc, Actor actor) {
   for (uint32_t r = 0; r < box.rows(); ++r) {
-    const Row row = is_write ? stored_row_of(box, r) : row_of(box, r);
+    const Row row = use == BulkUse::read ? row_of(box, r) : stored_row_of(box, r);
     if (row.bytes == 0) continue;
-    async_tracer->async_bulk(row.global, row.bytes, is_write, pc, actor);
+    async_tracer->async_bulk(row.global, row.bytes, use, pc, actor);
   }
+}
+
+// Of a store, or of an addition of elements of the box's type.
+BulkUse store_use(const Box& box, bool add) {
+  if (!add) return BulkUse::write;
+  const auto type = static_cast<TensorType>(box.map.type);
+  const bool rounds =
+      type == TensorType::f32 || type == TensorType::bf16 || type == TensorType::f16;
+  return rounds ? BulkUse::add_rounded : BulkUse::add;
 }
 
 void start_load(const Box& box, char* smem, uint64_t* bar, bool first, const char* what, void* pc) {
@@ -227,8 +237,9 @@ void start_load(const Box& box, char* smem, uint64_t* bar, bool first, const cha
   Actor actor = 0;
   if (async_tracer != nullptr) {
     actor = async_tracer->async_begin();
-    if (first) record_global(box, false, pc, actor);  // a multicast reads global memory once
-    async_tracer->async_bulk(smem, box.bytes(), true, pc, actor);
+    if (first)
+      record_global(box, BulkUse::read, pc, actor);  // a multicast reads global memory once
+    async_tracer->async_bulk(smem, box.bytes(), BulkUse::write, pc, actor);
     mbarrier_tracer->mbarrier_use(bar, actor, true, pc);
   }
   lane_acted(pc);
@@ -282,8 +293,8 @@ void start_store(const Box& box, const void* smem, unsigned alignment, bool add,
   store->add = add;
   if (async_tracer != nullptr) {
     store->actor = async_tracer->async_begin();
-    async_tracer->async_bulk(smem, box.bytes(), false, pc, store->actor);
-    record_global(box, true, pc, store->actor);
+    async_tracer->async_bulk(smem, box.bytes(), BulkUse::read, pc, store->actor);
+    record_global(box, store_use(box, add), pc, store->actor);
   }
   if (async_schedule() == AsyncSchedule::early) write_global(*store);
   if (async_schedule() == AsyncSchedule::random) {
@@ -437,6 +448,16 @@ void bulk_load(void* smem, const void* gmem, uint32_t bytes, uint64_t* bar, Cach
 void bulk_store(void* gmem, const void* smem, uint32_t bytes) {
   void* const pc = COOKBOOK_SIMT_PC;
   start_store(contiguous(gmem, smem, bytes, "bulk_store", pc), smem, 16, false, "bulk_store", pc);
+}
+
+void bulk_store_add(float* gmem, const void* smem, uint32_t floats) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  Box box = contiguous(gmem, smem, floats * uint32_t{sizeof(float)}, "bulk_store_add", pc);
+  box.map.type = static_cast<uint8_t>(TensorType::f32);
+  box.map.element_bytes = sizeof(float);  // in place of 16 bytes
+  box.map.box[0] = static_cast<uint16_t>(floats);
+  box.map.extents[0] = floats;
+  start_store(box, smem, 16, true, "bulk_store_add", pc);
 }
 
 void fence_proxy_async() {

@@ -240,7 +240,7 @@ void record_reads(const WgmmaProduct& product, uint32_t warp, Actor actor) {
   uint32_t begin = 0, end = 0;  // of the piece that grows
   const auto flush = [&] {
     if (end > begin) {
-      async_tracer->async_bulk(base + begin, end - begin, false, product.pc, actor);
+      async_tracer->async_bulk(base + begin, end - begin, BulkUse::read, product.pc, actor);
     }
   };
   const auto visit = [&](uint32_t, uint32_t, uint32_t address) {
