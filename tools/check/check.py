@@ -144,6 +144,10 @@ def explain_errors(diagnostics):
         if entry["file"].startswith(OWN) and callers:
             entry = dict(entry, file=callers[0]["file"], line=callers[0]["line"])
         place = f"{short(entry['file'])}:{entry['line']}"
+        refused = re.search(r"declared with attribute error: (inline PTX: .*)", entry["message"])
+        if refused:
+            unsupported.append(f"{place}: {refused[1]}")
+            continue
         unknown = re.match(r"'(\w+)' (?:was not declared|is not a member|has not been declared|does not name a type)",
                            entry["message"])
         if unknown and re.match(r"cu|__|tex|surf|nv|atomic|make_|h2?[a-z]+\d*$", unknown[1]):

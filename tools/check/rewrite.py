@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import ptx
+
 PROGRAM = Path(__file__).resolve().parent / "program"
 # The book's own headers, which need no rewriting.
 OWN = (f"{PROGRAM}/", str(Path(__file__).resolve().parents[2] / "common") + "/")
@@ -74,6 +76,17 @@ def foreign_header(name):
     if name in HERE or (PROGRAM / "include" / name).is_file():
         return None
     return next((what for prefix, what in HEADERS if name.startswith(prefix)), None)
+
+
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+
+
+def string_value(text):
+    """What a string literal says."""
+    raw = re.fullmatch(r'(?:u8|[uUL])?R"([^()\\\s]*)\((.*)\)\1"', text, re.DOTALL)
+    if raw:
+        return raw[2]
+    return re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), text[text.index('"') + 1:-1], flags=re.DOTALL)
 
 
 class Unsupported(Exception):
@@ -157,6 +170,7 @@ class Rewriter:
         self.traced = traced
         self.red_zones = 0
         self.variables = 0
+        self.assemblies = 0
         self.braces, self.opened = [0], 0  # those that are open, by number
         self.shared_names = []  # (brace, name) of the function's __shared__ variables
         self.host_words = {}  # where declarations with __host__ begin
@@ -562,6 +576,8 @@ class Rewriter:
                 self.launch(at, in_device)
             elif token.kind == "name":
                 self.name(at, text, kind)
+                if in_device and text in ("asm", "__asm__"):
+                    self.inline_ptx(at)
                 if in_device and text in ("malloc", "free", "new"):
                     self.heap(at)
                 if text in ("__global__", "__device__") and kind != "function":
@@ -601,8 +617,6 @@ class Rewriter:
             self.erase(at, end)
         elif text in ALLOCATIONS:
             self.allocation(at)
-        elif text in ("asm", "__asm__"):
-            self.inline_ptx(at)
         elif text in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaFuncSetAttribute",
                       "cudaFuncSetCacheConfig", "cudaFuncGetAttributes"):
             self.launch_function(at)
@@ -613,11 +627,41 @@ class Rewriter:
                                      else f"{what} is not supported ({text})")
 
     def inline_ptx(self, at):
-        i = at + 1
-        while self.text(i) in ("volatile", "__volatile__"):
-            i += 1
-        text = self.text(i + 1) if self.text(i) == "(" else ""
-        self.unsupported(at, f"inline PTX is not supported: {text}" if text else "inline PTX is not supported")
+        """asm("..." : outputs : inputs : clobbers) in device code -> what ptx.py makes of it."""
+        opening = at + 1
+        while self.text(opening) in ("volatile", "__volatile__", "goto"):
+            opening += 1
+        if self.text(opening) != "(":
+            return
+        end = self.match(opening)
+        parts = [[]]  # between the colons
+        i = opening + 1
+        while i < end:
+            close = self.match(i) if self.text(i) in ("(", "[", "{") else i
+            if self.text(i) == ":":
+                parts.append([])
+            elif self.text(i) == "::":
+                parts += [[], []]
+            else:
+                parts[-1].append((i, close))
+            i = close + 1
+        template = "".join(string_value(self.text(i)) for i, _ in parts[0])
+        outputs, inputs = (self.asm_operands(parts[k]) if len(parts) > k else [] for k in (1, 2))
+        clobbers = [string_value(self.text(i)) for i, _ in parts[3]] if len(parts) > 3 else None
+        self.assemblies += 1
+        text = ptx.translate(template, outputs, inputs, clobbers if len(parts) < 2 else clobbers or [], self.assemblies)
+        self.erase(at, end)
+        self.put_before(at, text)
+
+    def asm_operands(self, part):
+        """"r"(x), "l"(y) -> [("r", "x"), ("l", "y")]"""
+        found = []
+        for i, close in part:
+            if self.text(i) == "(" and self.token(i - 1).kind == "string":
+                tokens = self.tokens[self.solid[i] + 1:self.solid[close]]
+                expression = "".join(token.text for token in tokens if token.kind != "marker").replace("\n", " ")
+                found.append((string_value(self.text(i - 1)), expression))
+        return found
 
     def launch_function(self, at):
         """A kernel must keep its type: `(void*)kernel` -> `kernel`."""

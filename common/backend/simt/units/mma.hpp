@@ -13,7 +13,7 @@ namespace cookbook {
 namespace simt {
 
 void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed);
-void stmatrix(const uint32_t* r, void* smem_row, bool transposed);
+void stmatrix(const uint32_t* r, int matrices, void* smem_row, bool transposed);
 void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format);
 
 }  // namespace simt
@@ -32,10 +32,10 @@ __forceinline__ void ldmatrix_x4_trans(uint32_t (&r)[4], const void* smem_row) {
 }
 
 __forceinline__ void stmatrix_x4(void* smem_row, const uint32_t (&r)[4]) {
-  simt::stmatrix(r, smem_row, false);
+  simt::stmatrix(r, 4, smem_row, false);
 }
 __forceinline__ void stmatrix_x4_trans(void* smem_row, const uint32_t (&r)[4]) {
-  simt::stmatrix(r, smem_row, true);
+  simt::stmatrix(r, 4, smem_row, true);
 }
 
 template <class T>

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "tools/check/program/program.hpp"
+#include "tools/check/program/ptx.hpp"
 #include "tools/check/program/tables.hpp"
 #include "vector_functions.h"
 
