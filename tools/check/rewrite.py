@@ -36,7 +36,10 @@ MARKER = re.compile(r'#\s*(\d+)\s+"((?:\\.|[^"\\])*)"((?:\s+\d)*)')
 WORDS = {"__global__", "__device__", "__host__", "__shared__", "__constant__", "__managed__", "__noinline__"}
 ALLOCATIONS = {"cudaMalloc", "cudaMallocAsync", "cudaMallocManaged", "cudaMallocHost", "cudaHostAlloc",
                "cudaMallocPitch"}
-COOPERATIVE = {"cudaLaunchCooperativeKernel", "cudaLaunchAttributeCooperative"}
+COOPERATIVE = {"cudaLaunchCooperativeKernel", "cudaLaunchAttributeCooperative", "__cluster_dims__",
+               "cudaLaunchAttributeClusterDimension"}
+ALIGNMENTS = ("alignas", "__align__")
+ATTRIBUTES = ("__launch_bounds__", "__cluster_dims__")
 OPENING, CLOSING = "([{", ")]}"
 
 # What has no equivalent, by name: the first group that matches says why.
@@ -52,7 +55,7 @@ UNSUPPORTED = [
     (re.compile(r"cudaMalloc3D|make_cuda(Extent|Pos|PitchedPtr)|cudaMemset3D\w*"), "three-dimensional copies"),
     (re.compile(r"cudaMemPool\w*|cudaDeviceGetDefaultMemPool|cudaMallocFromPoolAsync"), "memory pools"),
     (re.compile(r"cudaEnablePeerAccess|cudaDeviceEnablePeerAccess|cudaMemcpyPeerAsync"), "several devices"),
-    (re.compile(r"cu(Init|DeviceGet|CtxCreate|ModuleLoad|ModuleGetFunction|LaunchKernel|MemAlloc)\w*"),
+    (re.compile(r"cu(DeviceGet|CtxCreate|ModuleLoad|ModuleGetFunction|LaunchKernel|MemAlloc)\w*"),
      "the driver API"),
 ]
 
@@ -174,9 +177,11 @@ class Rewriter:
         self.braces, self.opened = [0], 0  # those that are open, by number
         self.shared_names = []  # (brace, name) of the function's __shared__ variables
         self.host_words = {}  # where declarations with __host__ begin
-        self.launch_bounds = {}  # by where the __launch_bounds__(...) ends
-        # All blocks of a cooperative launch share a thread's storage: their variables lie elsewhere.
-        self.cooperative = any(t.own and t.text in COOPERATIVE for t in self.tokens)
+        self.attributes = {}  # in front of a kernel, by where they end
+        # All blocks of a cooperative launch or a cluster share a thread's storage, and a descriptor of wgmma reaches
+        # the block's memory alone: there the variables lie elsewhere.
+        self.cooperative = any(t.own and (t.text in COOPERATIVE or t.kind == "string" and "wgmma.mma" in t.text)
+                               for t in self.tokens)
         # Indices of what counts: neither spaces nor line markers nor system headers.
         self.solid = [i for i, t in enumerate(self.tokens) if t.own and t.kind not in ("space", "marker")]
         self.before = {}  # text put in front of a token
@@ -303,7 +308,8 @@ class Rewriter:
         start, seen_operator = at, False
         while True:
             text = self.text(at)
-            if text in ("__attribute__", "alignas", "decltype", "__declspec", "noexcept", "__launch_bounds__"):
+            if text in ("__attribute__", *ALIGNMENTS, "decltype", "__declspec", "noexcept", "__launch_bounds__",
+                        "__cluster_dims__"):
                 at = self.match(at + 1) + 1
                 continue
             if text == "[" and self.text(at + 1) == "[":
@@ -335,9 +341,11 @@ class Rewriter:
         while self.text(body) in ("noexcept", "__attribute__"):
             body = self.match(body + 1) + 1 if self.text(body + 1) == "(" else body + 1
         if self.text(body) == "{":
-            bounds = [self.bounds(i) for i in range(at, opening) if self.text(i) == "__launch_bounds__"]
-            bounds += [self.launch_bounds.get(at, "")]
-            self.put_after(body, f" if ({RUNTIME}asking) {{ if ({RUNTIME}answer({bounds[0]})) return; }} ")
+            said = self.attributes.get(at, {})
+            for i in range(at, opening):
+                said = said | self.attribute(i)
+            most, cluster = said.get("__launch_bounds__", "0"), said.get("__cluster_dims__", "0")
+            self.put_after(body, f" if ({RUNTIME}asking) {{ if ({RUNTIME}answer({most}, {cluster})) return; }} ")
         return opening
 
     def first_argument(self, opening):
@@ -347,10 +355,19 @@ class Rewriter:
             end = self.match(end) + 1 if self.text(end) in ("(", "[", "{") else end + 1
         return opening + 1, end - 1
 
-    def bounds(self, at):
-        """The number of threads of the __launch_bounds__(...) at `at`."""
+    def attribute(self, at):
+        """{name: number} of the threads of the __launch_bounds__(...) at `at`, or the blocks of __cluster_dims__(...)."""
+        name = self.text(at)
+        if name not in ATTRIBUTES or self.text(at + 1) != "(":
+            return {}
         first, last = self.first_argument(at + 1)
-        return " ".join(self.text(i) for i in range(first, last + 1))
+        if name == "__cluster_dims__":  # all dimensions
+            first, last = at + 2, self.match(at + 1) - 1
+        words = [self.text(i) for i in range(first, last + 1)]
+        depth = [sum(words[:i].count(c) for c in OPENING) - sum(words[:i].count(c) for c in CLOSING)
+                 for i in range(len(words))]
+        return {name: "(" + " ".join(") * (" if word == "," and not deep else word
+                                     for word, deep in zip(words, depth)) + ")"}
 
     def allocation(self, at):
         """The runtime learns what the buffer is called: `d_x` of `cudaMalloc((void**)&d_x, n)`."""
@@ -405,7 +422,7 @@ class Rewriter:
         names, name, taken, at = [], None, False, first
         while at <= end:
             text = self.text(at)
-            if text in ("__attribute__", "alignas", "decltype"):
+            if text in ("__attribute__", *ALIGNMENTS, "decltype"):
                 at = self.match(at + 1)
             elif text == "<" and not taken:
                 at = self.match_angle(at) or at
@@ -473,17 +490,19 @@ class Rewriter:
         if "extern" in words:
             self.dynamic_shared(start, end, scope)
             return
-        names = self.limited_names(start, end, scope)
+        names, declared = self.limited_names(start, end, scope), self.declarator_names(start, end)
         for i in range(start, end):
             if self.text(i) in ("static", "__shared__", "__device__", "inline"):
                 self.erase(i)
+            elif self.text(i) == "alignas":
+                self.token(i).text = "__align__"  # C++ wants alignas in front of all
         self.red_zones += 1
         if self.cooperative:
             if scope != "function":
                 self.unsupported(at, "a __shared__ variable outside of functions is not supported in a program "
                                  "with cooperative launches")
             self.put_before(start, "typedef ")
-            for i in self.declarator_names(start, end):
+            for i in declared:
                 name, number = self.text(i), self.red_zones
                 kind = f"cookbook_shared_{number}_{name}"
                 self.token(i).text = kind
@@ -505,13 +524,17 @@ class Rewriter:
         i, kept, name, extents = start, [], None, []
         while i < end:
             text = self.text(i)
-            if text in ("__attribute__", "alignas"):
+            if text in ("__attribute__", *ALIGNMENTS):
                 i = self.match(i + 1)
             elif text in ("extern", "__shared__", "__device__"):
                 pass
             elif text == "[":
                 close = self.match(i)
                 extents.append(" ".join(self.text(k) for k in range(i, close + 1)))
+                i = close
+            elif text == "<" and self.match_angle(i):
+                close = self.match_angle(i)
+                kept += [self.text(k) for k in range(i, close + 1)]
                 i = close
             elif text == ",":
                 self.unsupported(i, "two extern __shared__ arrays in one declaration")
@@ -538,7 +561,11 @@ class Rewriter:
         """What the `{` at `at` opens: namespace, class, function, or inner, which is none of its own."""
         head, i = [], at - 1
         while i >= 0 and self.text(i) not in (";", "{", "}"):
-            head.append(self.text(i))
+            opening = self.match(i, -1) if self.text(i) == ")" else i
+            if self.text(opening - 1) == "__align__":
+                i = opening - 1
+            else:
+                head.append(self.text(i))
             i -= 1
         head.reverse()
         if "namespace" in head:
@@ -589,6 +616,10 @@ class Rewriter:
                     self.host_words[self.declaration_start(at)] = True
                     device_head = None
             at += 1
+        for at in range(len(self.solid)):
+            if self.text(at) == "__align__":
+                self.put_after(self.match(at + 1), "))")
+                self.token(at).text = "__attribute__((aligned"
         for token in self.tokens:
             if token.own and token.kind == "name" and token.text in WORDS:
                 token.text = NOINLINE if token.text in ("__global__", "__noinline__") else ""
@@ -611,9 +642,9 @@ class Rewriter:
                 if kind == "variable" and self.text(at + 1) not in WORDS and "__shared__" not in (
                         self.text(i) for i in range(self.declaration_start(at), at)):
                     self.variable(at, scope)
-        elif text == "__launch_bounds__" and self.text(at + 1) == "(":
+        elif text in ATTRIBUTES and self.text(at + 1) == "(":
             end = self.match(at + 1)
-            self.launch_bounds[end + 1] = self.bounds(at)
+            self.attributes[end + 1] = self.attributes.get(at, {}) | self.attribute(at)
             self.erase(at, end)
         elif text in ALLOCATIONS:
             self.allocation(at)

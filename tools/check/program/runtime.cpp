@@ -518,7 +518,7 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
     std::atexit(&end_tracing);
     return true;
   }();
-  const auto [kernel, most_threads] = ask(call);
+  const auto [kernel, most_threads, cluster] = ask(call);
   if (kernel == nullptr) throw KernelError(Fault::kernel_failed, "what is launched is no kernel");
   if (sizes.grid.x == 0 || sizes.grid.y == 0 || sizes.grid.z == 0) {
     throw LaunchError("launch of " + kernel_name(kernel) + " refused: a grid of 0 blocks");
@@ -546,8 +546,8 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
                                                 std::to_string(pointers[i].number) + " of " +
                                                 kernel_name(kernel) + " is " + wrong);
   }
-  LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes, static_cast<int>(sizes.cluster),
-                      sizes.cooperative};
+  LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes,
+                      static_cast<int>(cluster != 0 ? cluster : sizes.cluster), sizes.cooperative};
   const uint64_t blocks = uint64_t{sizes.grid.x} * sizes.grid.y * sizes.grid.z;
   if (blocks > static_cast<uint64_t>(device_info().sm_count)) state().report.large_grid = true;
   if (kernel_heap().blocks.empty()) kernel_heap().used = 0;
