@@ -584,6 +584,20 @@ def multiply_matrices(one, depth, t):
         f"::cookbook::simt::mma_m16n8(sums, a, b, ::cookbook::simt::Format::{t}); {one.store(0, 'sums')}"
 
 
+@row(r"mma\.sync\.aligned\.m16n8k(?P<depth>16|32)\.row\.col(\.satfinite)?\.(?P<d>s32|f16|f32)\.(?P<a>[su]8|e4m3|e5m2|f16)"
+     r"\.(?P<b>[su]8|e4m3|e5m2|f16)\.(?P=d)")
+def multiply_elements(one, depth, d, a, b):
+    count, is_bytes = 2 if d == "f16" else 4, a[1:] == "8"
+    if one.has("satfinite") or is_bytes != (b[1:] == "8") or is_bytes != (d == "s32") or (a == "f16") != (b == "f16") or \
+            (a == "f16") != (depth == "16"):
+        one.refuse()
+    flags = f"{'true' if a == 's8' else 'false'}, {'true' if b == 's8' else 'false'}" if is_bytes else \
+        f"::cookbook::simt::Format::{a}, ::cookbook::simt::Format::{b}, {'true' if d == 'f16' else 'false'}"
+    name = "mma_m16n8k32_bytes" if is_bytes else "mma_m16n8_elements"
+    return f"const uint32_t a[] = {{{one.array(1, 4)}}}, b[] = {{{one.array(2, 2)}}}; " \
+        f"uint32_t sums[] = {{{one.array(3, count)}}}; ::cookbook::simt::{name}(sums, a, b, {flags}); {one.store(0, 'sums')}"
+
+
 @row(r"wgmma\.(?P<what>fence|commit_group|wait_group)\.sync\.aligned")
 def warpgroup(one, what):
     if what == "wait_group":

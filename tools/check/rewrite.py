@@ -64,7 +64,7 @@ HEADERS = [  # what no header here answers, with what it stands for
     ("curand", "cuRAND"), ("cublas", "cuBLAS"), ("cufft", "cuFFT"), ("cusparse", "cuSPARSE"), ("cusolver", "cuSOLVER"),
     ("cudnn", "cuDNN"), ("nccl", "NCCL"), ("thrust/", "Thrust"), ("cub/", "CUB"), ("cuda/", "libcu++"),
     ("cute/", "CuTe"), ("cutlass/", "CUTLASS"), ("nvrtc", "NVRTC"), ("nvToolsExt", "NVTX"), ("nvtx3/", "NVTX"),
-    ("mma.h", "nvcuda::wmma"), ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
+    ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
     ("cooperative_groups/", "this part of cooperative groups"), ("cuda_pipeline", "cuda::pipeline"),
     ("cuda_gl_interop", "OpenGL"), ("cuda_fp8", "fp8 types"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
     ("nvml", "NVML"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
