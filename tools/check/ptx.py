@@ -177,7 +177,8 @@ def evaluate(one, expression, kind, first=1):
      rf"(\.(rn|approx|ftz|full))*\.{NUMBER}")
 def arithmetic(one, t):
     kind = WRAP.get(t, t) if one.parts[0] in ("add", "sub", "neg") else t
-    return one.write(0, evaluate(one, EXPRESSIONS[one.parts[0]], kind))
+    value = evaluate(one, EXPRESSIONS[one.parts[0]], kind)
+    return one.write(0, f"{PTX}flush({value})" if one.has("ftz") else value)
 
 
 @row(rf"(mul|mad)(\.(rn|ftz|lo))*\.{NUMBER}")

@@ -8,12 +8,11 @@
 #include <type_traits>
 
 #include "common/backend/simt/language/intrinsics.hpp"
-#include "common/backend/simt/units/cluster.hpp"
-#include "common/backend/simt/units/cluster_async.hpp"
-#include "common/backend/simt/units/cp_async.hpp"
-#include "common/backend/simt/units/mbarrier.hpp"
-#include "common/backend/simt/units/mma.hpp"
-#include "common/backend/simt/units/sync.hpp"
+#include "common/device/cluster_async.cuh"
+#include "common/device/cp_async.cuh"
+#include "common/device/math.cuh"
+#include "common/device/mma.cuh"
+#include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
 
@@ -119,6 +118,10 @@ __forceinline__ T abs(T a) {
     return std::fabs(a);
   else
     return a < T(0) ? T(-a) : a;
+}
+/// `.ftz`: a denormal result is zero.
+__forceinline__ float flush(float a) {
+  return std::fabs(a) < 0x1p-126f ? std::copysign(0.0f, a) : a;
 }
 template <class T>
 __forceinline__ T invert(T a) {
