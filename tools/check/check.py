@@ -457,8 +457,28 @@ def print_report(out, quiet):
             print(f"    remedy: {finding['remedy']}")
 
 
+# Options of nvcc that say nothing about what a program does, and those whose value is an argument of its own.
+NVCC = re.compile(r"-O\d|-g|-G|-w|-l.+|-L.+|-std=.+|--?(gpu-)?(arch|code|gencode|generate-code|threads|rdc|relocatable-device-code"
+                  r"|maxrregcount|std)=.+|-arch=.+|--?(lineinfo|generate-line-info|extended-lambda|expt-.+|use_fast_math|fmad=.+"
+                  r"|ptxas-options=.+)|-X(ptxas|linker|nvlink)=.+|-diag-suppress=.+")
+NVCC_PAIRS = {"-arch", "-code", "-gencode", "-std", "-Xptxas", "-Xlinker", "-maxrregcount", "--ptxas-options", "-L", "-l",
+              "-diag-suppress", "--diag-suppress"}
+
+
+def without_nvcc(options):
+    """The options without those that only nvcc needs."""
+    kept, options = [], iter(options)
+    for option in options:
+        if option in NVCC_PAIRS:
+            next(options, None)
+        elif not NVCC.fullmatch(option):
+            kept.append(option)
+    return kept
+
+
 def parse_arguments(argv):
     own, given = (argv[:argv.index("--")], argv[argv.index("--") + 1:]) if "--" in argv else (argv, [])
+    own = without_nvcc(own)
     parser = argparse.ArgumentParser(prog="./run check", description="Runs a CUDA program on the CPU and says what is "
                                      "wrong with it. What follows -- are the program's arguments.")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)

@@ -63,10 +63,10 @@ UNSUPPORTED = [
 HEADERS = [  # what no header here answers, with what it stands for
     ("curand", "cuRAND"), ("cublas", "cuBLAS"), ("cufft", "cuFFT"), ("cusparse", "cuSPARSE"), ("cusolver", "cuSOLVER"),
     ("cudnn", "cuDNN"), ("nccl", "NCCL"), ("thrust/", "Thrust"), ("cub/", "CUB"), ("cuda/", "libcu++"),
-    ("cute/", "CuTe"), ("cutlass/", "CUTLASS"), ("nvrtc", "NVRTC"), ("nvToolsExt", "NVTX"), ("nvtx3/", "NVTX"),
+    ("cute/", "CuTe"), ("cutlass/", "CUTLASS"), ("nvrtc", "NVRTC"), ("nvtx3/", "NVTX of C++"),
     ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
-    ("cooperative_groups/", "this part of cooperative groups"), ("cuda_pipeline", "cuda::pipeline"),
-    ("cuda_gl_interop", "OpenGL"), ("cuda_fp8", "fp8 types"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
+    ("cooperative_groups/", "this part of cooperative groups"),
+    ("cuda_gl_interop", "OpenGL"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
     ("nvml", "NVML"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
     ("omp.h", "OpenMP without -Xcompiler -fopenmp"),
 ]

@@ -775,6 +775,12 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
     return error;
   }
   const OpenMemory open;
+  {
+    const Ordered ordered(nullptr, std::string(function) + " at " + describe(place));
+    Ordered::use(source, bytes, false);
+    Ordered::use(target, bytes, true);
+  }
+  state().order.wait_for(Ordered::own(nullptr));
   std::memcpy(target, source, bytes);
   return cudaSuccess;
 }
