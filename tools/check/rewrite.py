@@ -99,6 +99,14 @@ class Unsupported(Exception):
 
 
 @dataclass
+class Where:
+    at: int
+    token: "Token"
+    scope: str  # namespace, class or function
+    code: str   # device; both: of a __host__ __device__ function; None: the host's
+
+
+@dataclass
 class Token:
     kind: str
     text: str
@@ -176,7 +184,6 @@ class Rewriter:
         self.assemblies = 0
         self.braces, self.opened = [0], 0  # those that are open, by number
         self.shared_names = []  # (brace, name) of the function's __shared__ variables
-        self.host_words = {}  # where declarations with __host__ begin
         self.attributes = {}  # in front of a kernel, by where they end
         # All blocks of a cooperative launch or a cluster share a thread's storage, and a descriptor of wgmma reaches
         # the block's memory alone: there the variables lie elsewhere.
@@ -577,45 +584,43 @@ class Rewriter:
             return "class"
         return "function"
 
-    def rewrite(self):
-        scopes = []  # (kind, whether it is device code)
-        device_head = None
-        at = 0
-        while at < len(self.solid):
+    def walk(self):
+        """Yields where each token is, in order."""
+        scopes = []  # (scope, code)
+        words = set()  # of the declaration so far
+        for at in range(len(self.solid)):
             token = self.token(at)
             text = token.text
-            kind = scopes[-1][0] if scopes else "namespace"
-            in_device = scopes[-1][1] if scopes else False
-            if text in ("{", "}"):
-                self.count_brace(text)
+            scope, code = scopes[-1] if scopes else ("namespace", None)
+            yield Where(at, token, scope, code)
             if text == "{":
-                what = self.scope_of_brace(at) if kind != "function" else "function"
-                device = in_device or (what == "function" and device_head is not None)
-                scopes.append((what, device))
+                what = self.scope_of_brace(at) if scope != "function" else "function"
                 if what == "function":
-                    device_head = None
+                    code = code or ({"__device__": "device", "__host__": None, "": None}.get(
+                        " ".join(sorted(words)), "both"))
+                    words = set()
+                scopes.append((what, code))
             elif text == "}":
                 if scopes:
                     scopes.pop()
-            elif text == ";" and kind != "function":
-                device_head = None
+            elif scope != "function" and text == ";":
+                words = set()
+            elif scope != "function" and text in ("__global__", "__device__", "__host__"):
+                words.add("__device__" if text == "__global__" else text)
+
+    def rewrite(self):
+        for where in self.walk():
+            at, token, text = where.at, where.token, where.token.text
+            if text in ("{", "}"):
+                self.count_brace(text)
             elif token.kind == "launch":
-                self.launch(at, in_device)
+                self.launch(at, where.code == "device")
             elif token.kind == "name":
-                self.name(at, text, kind)
-                if in_device and text in ("asm", "__asm__"):
+                self.name(at, text, where.scope)
+                if where.code and text in ("asm", "__asm__"):
                     self.inline_ptx(at)
-                if in_device and text in ("malloc", "free", "new"):
+                if where.code == "device" and text in ("malloc", "free", "new"):
                     self.heap(at)
-                if text in ("__global__", "__device__") and kind != "function":
-                    start = self.declaration_start(at)
-                    around = {self.tokens[self.solid[i]].text for i in range(start, min(at + 4, len(self.solid)))}
-                    if "__host__" not in around and not self.host_words.get(start):
-                        device_head = at
-                if text == "__host__":
-                    self.host_words[self.declaration_start(at)] = True
-                    device_head = None
-            at += 1
         for at in range(len(self.solid)):
             if self.text(at) == "__align__":
                 self.put_after(self.match(at + 1), "))")
