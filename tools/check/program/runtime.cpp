@@ -32,6 +32,7 @@
 #include "tools/check/program/asking.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
+#include "tools/check/program/library_call.hpp"
 #include "tools/check/program/order.hpp"
 #include "tools/check/program/report.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
@@ -830,6 +831,58 @@ DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* na
 
 RedZones::RedZones(std::initializer_list<const void*> zones, size_t bytes) {
   for (const void* zone : zones) register_red_zone(zone, bytes);
+}
+
+// ---- libraries ----
+
+struct LibraryCall::State {
+  const Lock lock{program::state().mutex};
+  const OpenMemory open;
+  std::string name;
+  const Ordered ordered;
+  bool is_allowed = program::state().fatal == cudaSuccess;
+  State(std::string name_, cudaStream_t stream) : name(std::move(name_)), ordered(stream, name) {}
+
+  bool use(const void* begin, size_t bytes, bool writes) {
+    if (!is_allowed) return false;
+    const std::string wrong = wrong_side(begin, bytes, true);
+    if (!wrong.empty()) {
+      add_finding("out-of-bounds", name + (writes ? " writes " : " reads ") + wrong);
+      return is_allowed = false;
+    }
+    Ordered::use(begin, bytes, writes);
+    return true;
+  }
+};
+
+LibraryCall::LibraryCall(const char* function, cudaStream_t stream, Place place)
+    : state_(std::make_unique<State>(std::string(function) + " at " + describe(place), stream)) {}
+
+LibraryCall::~LibraryCall() = default;
+
+bool LibraryCall::reads(const void* begin, size_t bytes) {
+  if (bytes == 0) return true;
+  if (!state_->use(begin, bytes, false)) return false;
+  const Buffer* const buffer = find_buffer(begin);
+  const Unwritten unwritten = buffer ? find_unwritten(begin, bytes) : Unwritten();
+  if (unwritten.bytes != 0) {
+    add_finding("uninitialised", state_->name + " reads bytes " + std::to_string(unwritten.begin) +
+                                     " to " + std::to_string(unwritten.end) + " of '" +
+                                     buffer->memory.name() + "', which nothing has written");
+  }
+  return true;
+}
+
+bool LibraryCall::writes(void* begin, size_t bytes) {
+  if (bytes == 0) return true;
+  if (!state_->use(begin, bytes, true)) return false;
+  mark_written(begin, bytes);
+  return true;
+}
+
+bool is_in_device_memory(const void* pointer) {
+  const Lock lock(state().mutex);
+  return is_device_side(pointer);
 }
 
 // ---- the heap of kernels ----
