@@ -70,6 +70,9 @@ HEADERS = [  # what no header here answers, with what it stands for
     ("nvml", "NVML"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
     ("omp.h", "OpenMP without -Xcompiler -fopenmp"),
 ]
+# Of Thrust: they take a policy, which may say where they are called.
+ALGORITHMS = {"sort", "sort_by_key"} | set(re.findall(
+    r"COOKBOOK_(?:POLICY|OF_RANGE)\((\w+)", (PROGRAM / "include/thrust/detail/thrust.h").read_text())) - {"NAME"}
 HERE = set()  # headers of HEADERS that an option brings
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
@@ -653,6 +656,10 @@ class Rewriter:
             self.erase(at, end)
         elif text in ALLOCATIONS:
             self.allocation(at)
+        elif text in ALGORITHMS and self.text(at - 1) == "::" and self.text(at - 2) == "thrust" and self.text(at + 1) == "(":
+            token = self.token(at)
+            file = token.file.replace("\\", "\\\\").replace('"', '\\"')
+            self.put_after(at + 1, f'::thrust::detail::Here("{file}", {token.line}), ')
         elif text in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaFuncSetAttribute",
                       "cudaFuncSetCacheConfig", "cudaFuncGetAttributes"):
             self.launch_function(at)

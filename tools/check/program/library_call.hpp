@@ -26,4 +26,7 @@ class LibraryCall {
 /// Device memory, or host memory: as some parameters may be either.
 bool is_in_device_memory(const void* pointer);
 
+/// Host code wrote device memory directly, during a call.
+void mark_written_by_host(const void* begin, size_t bytes);
+
 }  // namespace cookbook::simt::program

@@ -880,6 +880,10 @@ bool LibraryCall::writes(void* begin, size_t bytes) {
   return true;
 }
 
+void mark_written_by_host(const void* begin, size_t bytes) {
+  if (bytes != 0) mark_written(begin, bytes);
+}
+
 bool is_in_device_memory(const void* pointer) {
   const Lock lock(state().mutex);
   return is_device_side(pointer);
