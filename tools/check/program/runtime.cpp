@@ -841,7 +841,10 @@ struct LibraryCall::State {
   std::string name;
   const Ordered ordered;
   bool is_allowed = program::state().fatal == cudaSuccess;
+  // What the call itself accesses is no access of the host.
+  const decltype(observe_host_access) observer = std::exchange(observe_host_access, nullptr);
   State(std::string name_, cudaStream_t stream) : name(std::move(name_)), ordered(stream, name) {}
+  ~State() { observe_host_access = observer; }
 
   bool use(const void* begin, size_t bytes, bool writes) {
     if (!is_allowed) return false;
