@@ -49,7 +49,6 @@ UNSUPPORTED = [
                 r"DestroyTexture|DestroySurface|CreateChannelDesc|Malloc(3D)?Array|FreeArray|MemcpyToArray|"
                 r"Memcpy2DToArray|Memcpy3D)\w*"),
      "textures, surfaces and arrays"),
-    (re.compile(r"curand\w+"), "cuRAND"),
     (re.compile(r"cuda(Graph|StreamBeginCapture|StreamEndCapture|StreamIsCapturing)\w*"), "CUDA graphs"),
     (re.compile(r"cuda(Ipc|Import|ExternalMemory|ExternalSemaphore)\w*"), "memory of other processes"),
     (re.compile(r"cudaMalloc3D|make_cuda(Extent|Pos|PitchedPtr)|cudaMemset3D\w*"), "three-dimensional copies"),
