@@ -45,11 +45,21 @@ __global__ void registers(const uint32_t* a, const uint32_t* b, uint32_t* c,
     sums[8 * (g + i / 2 * 8) + 2 * t + i % 2] = s[i];  // finds: uncoalesced
 }
 
+/// nvcc aligns arrays so that this works.
+__global__ void vectors(int4* out) {
+  __shared__ char one[1];
+  __shared__ half many[8];
+  one[0] = 0;
+  *reinterpret_cast<int4*>(many) = make_int4(1, 2, 3, 4);
+  *out = *reinterpret_cast<int4*>(many);
+}
+
 struct Data {
   half a[256], b[256], of_half[256], left[128];
   float of_float[256];
   int8_t bytes_a[512], bytes_b[256];
   int sums[128];
+  int4 four;
 };
 
 int main() {
@@ -61,8 +71,9 @@ int main() {
   fragments<<<1, 32>>>(data->a, data->b, data->of_half);
   registers<<<1, 32>>>((uint32_t*)data->a, (uint32_t*)data->b, (uint32_t*)data->left,
                        (uint32_t*)data->bytes_a, (uint32_t*)data->bytes_b, data->sums);
+  vectors<<<1, 1>>>(&data->four);
   if (cudaDeviceSynchronize()) return 1;
-  int wrong = 0;
+  int wrong = data->four.w != 4;
   for (int m = 0; m < 16; ++m) {
     for (int n = 0; n < 16; ++n) {
       float sum = 1;

@@ -561,7 +561,7 @@ def barrier_wait(one, what, parity, relaxed, scope, remote):
 
 # ---- matrices ----
 
-@row(r"ldmatrix\.sync\.aligned\.m8n8\.x(?P<count>[124])(?P<trans>\.trans)?\.shared(::cta)?\.b16")
+@row(r"ldmatrix\.sync\.aligned(\.m8n8)?\.x(?P<count>[124])(\.m8n8)?(?P<trans>\.trans)?\.shared(::cta)?\.b16")
 def load_matrices(one, count, trans):
     return f"uint32_t loaded[{count}]; ::cookbook::simt::ldmatrix(loaded, {count}, {one.memory(1, 'const void')}, " \
         f"{'true' if trans else 'false'}); {one.store(0, 'loaded')}"

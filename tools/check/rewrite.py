@@ -521,8 +521,8 @@ class Rewriter:
             self.put_before(start, f"static thread_local char cookbook_red_zone_{self.red_zones}"
                                    f"[{RED_ZONE_BYTES}] __attribute__((used, aligned(128))); "
                                    "static thread_local __attribute__((used, aligned(128))) ")
-        else:
-            self.put_before(start, "static thread_local ")
+        else:  # as nvcc aligns arrays in practice: programs read them in vectors
+            self.put_before(start, "static thread_local __attribute__((aligned(16))) ")
         if names:
             total = " + ".join(f"sizeof({name})" for name in names)
             self.put_after(end, f' static_assert({total} <= 49152, "the __shared__ variables have more than 48 KB, '

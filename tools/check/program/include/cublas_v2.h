@@ -102,6 +102,24 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cubla
                             int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
                             cublasComputeType_t compute, cublasGemmAlgo_t algorithm,
                             COOKBOOK_PLACE);
+inline cublasComputeType_t cookbook_sums_of(cudaDataType type) {
+  switch (type) {
+    case CUDA_R_64F: return CUBLAS_COMPUTE_64F;
+    case CUDA_R_16F: return CUBLAS_COMPUTE_16F;
+    case CUDA_R_32I: return CUBLAS_COMPUTE_32I;
+    default: return CUBLAS_COMPUTE_32F;
+  }
+}
+/// As before CUDA 11: the sums' type is a data type.
+inline cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a,
+                                   cublasOperation_t op_b, int m, int n, int k, const void* alpha,
+                                   const void* a, cudaDataType type_a, int lda, const void* b,
+                                   cudaDataType type_b, int ldb, const void* beta, void* c,
+                                   cudaDataType type_c, int ldc, cudaDataType compute,
+                                   cublasGemmAlgo_t algorithm, COOKBOOK_PLACE) {
+  return cublasGemmEx(handle, op_a, op_b, m, n, k, alpha, a, type_a, lda, b, type_b, ldb, beta, c,
+                      type_c, ldc, cookbook_sums_of(compute), algorithm, cookbook_place);
+}
 cublasStatus_t cublasGemmStridedBatchedEx(
     cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,
     const void* alpha, const void* a, cudaDataType type_a, int lda, long long stride_a,
