@@ -71,7 +71,7 @@ HEADERS = [  # what no header here answers, with what it stands for
 ]
 # Of Thrust: they take a policy, which may say where they are called.
 ALGORITHMS = {"sort", "sort_by_key"} | set(re.findall(
-    r"COOKBOOK_(?:POLICY|OF_RANGE)\((\w+)", (PROGRAM / "include/thrust/detail/thrust.h").read_text())) - {"NAME"}
+    r"COOKBOOK_(?:POLICY|OF_RANGE)\((\w+)", (PROGRAM / "include/thrust/detail/algorithms.h").read_text())) - {"NAME"}
 HERE = set()  # headers of HEADERS that an option brings
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
