@@ -7,9 +7,9 @@
 __device__ int wrong, checked;
 
 __device__ void expect(bool right, int line) {
-  ++checked;
+  atomicAdd(&checked, 1);
   if (right) return;
-  ++wrong;
+  atomicAdd(&wrong, 1);
   printf("line %d is wrong\n", line);
 }
 #define EXPECT(condition) expect(condition, __LINE__)

@@ -18,6 +18,7 @@ import threading
 import time
 from pathlib import Path
 
+import passes
 from rewrite import HERE, OWN, PROGRAM, Unsupported, foreign_header, rewrite, source_line
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,16 +53,25 @@ class Compiler:
         self.link = {mode: flags[f"link_{mode}"] + ["-fopenmp"] * openmp for mode in self.modes}
         self.options = options
         self.environment = dict(os.environ, LC_ALL="C")
+        self.host_sides = set()  # (file, line) where a __host__ __device__ function asks __CUDA_ARCH__
 
     def run(self, arguments, **more):
         return subprocess.run(self.command + arguments, env=self.environment, capture_output=True, text=True,
                               errors="replace", **more)
 
     def preprocess(self, source):
-        """The source with headers and macros expanded."""
+        """The source with headers and macros expanded, as both passes of nvcc see it."""
+        host = self.expand(source)
+        if not passes.asks(host):
+            return host
+        text, sides = passes.merge(host, self.expand(source, passes.architecture(os.environ)))
+        self.host_sides |= set(sides)
+        return text
+
+    def expand(self, source, macros=()):
         include = PROGRAM / "include"
         done = self.run(["-E", "-x", "c++", *self.common, "-isystem", str(include), "-isystem", str(ROOT),
-                         "-include", str(include / "cuda_runtime.h"), *self.options, str(source)])
+                         "-include", str(include / "cuda_runtime.h"), *macros, *self.options, str(source)])
         if done.returncode != 0:
             raise CannotCheck(self.explain_preprocessor(done.stderr))
         return done.stdout
@@ -144,6 +154,10 @@ def explain_errors(diagnostics):
         if entry["file"].startswith(OWN) and callers:
             entry = dict(entry, file=callers[0]["file"], line=callers[0]["line"])
         place = f"{short(entry['file'])}:{entry['line']}"
+        refused = re.search(r"declared with attribute error: (inline PTX: .*)", entry["message"])
+        if refused:
+            unsupported.append(f"{place}: {refused[1]}")
+            continue
         unknown = re.match(r"'(\w+)' (?:was not declared|is not a member|has not been declared|does not name a type)",
                            entry["message"])
         if unknown and re.match(r"cu|__|tex|surf|nv|atomic|make_|h2?[a-z]+\d*$", unknown[1]):
@@ -413,15 +427,10 @@ def collect(plain, traced, reverse, ignored, limit, leaks_count):
     return out
 
 
-def architecture_notes(sources):
-    """Lines that ask for __CUDA_ARCH__, which is not defined: host and device are compiled together."""
-    rows = []
-    for source in sources:
-        for number, line in enumerate(source.read_text(errors="replace").split("\n"), 1):
-            if re.match(r"\s*#\s*(if|ifdef|ifndef|elif)\b.*__CUDA_ARCH__", line):
-                rows.append(f"{source.name}:{number}: tests __CUDA_ARCH__, which is not defined here: the host's side "
-                            "is compiled")
-    return rows
+def architecture_notes(places):
+    """Lines of __host__ __device__ functions that depend on __CUDA_ARCH__."""
+    return [f"{os.path.basename(file)}:{line}: depends on __CUDA_ARCH__ in a __host__ __device__ function: the host's side "
+            "is compiled" for file, line in sorted(places)]
 
 
 def exit_status(out):
@@ -453,8 +462,28 @@ def print_report(out, quiet):
             print(f"    remedy: {finding['remedy']}")
 
 
+# Options of nvcc that say nothing about what a program does, and those whose value is an argument of its own.
+NVCC = re.compile(r"-O\d|-g|-G|-w|-l.+|-L.+|-std=.+|--?(gpu-)?(arch|code|gencode|generate-code|threads|rdc|relocatable-device-code"
+                  r"|maxrregcount|std)=.+|-arch=.+|--?(lineinfo|generate-line-info|extended-lambda|expt-.+|use_fast_math|fmad=.+"
+                  r"|ptxas-options=.+)|-X(ptxas|linker|nvlink)=.+|-diag-suppress=.+")
+NVCC_PAIRS = {"-arch", "-code", "-gencode", "-std", "-Xptxas", "-Xlinker", "-maxrregcount", "--ptxas-options", "-L", "-l",
+              "-diag-suppress", "--diag-suppress"}
+
+
+def without_nvcc(options):
+    """The options without those that only nvcc needs."""
+    kept, options = [], iter(options)
+    for option in options:
+        if option in NVCC_PAIRS:
+            next(options, None)
+        elif not NVCC.fullmatch(option):
+            kept.append(option)
+    return kept
+
+
 def parse_arguments(argv):
     own, given = (argv[:argv.index("--")], argv[argv.index("--") + 1:]) if "--" in argv else (argv, [])
+    own = without_nvcc(own)
     parser = argparse.ArgumentParser(prog="./run check", description="Runs a CUDA program on the CPU and says what is "
                                      "wrong with it. What follows -- are the program's arguments.")
     parser.add_argument("--build", required=True, help=argparse.SUPPRESS)
@@ -492,8 +521,9 @@ def main(argv):
     key = hashlib.sha256(json.dumps([list(map(str, sources)), options, openmp]).encode()).hexdigest()[:16]
     folder = Path(arguments.build).resolve().parent / "check" / key  # the program runs in the caller's folder
     jobs = int(os.environ.get("JOBS") or os.cpu_count() or 1)
+    compiler = Compiler(arguments.build, options, openmp)
     try:
-        programs, ignored = build_program(Compiler(arguments.build, options, openmp), sources, folder, jobs)
+        programs, ignored = build_program(compiler, sources, folder, jobs)
     except (Unsupported, CannotCheck) as reason:
         place = f"{short(reason.file)}:{reason.line}: {reason.what}" if isinstance(reason, Unsupported) else reason
         print(f"check: {place}", file=sys.stderr)
@@ -525,7 +555,7 @@ def main(argv):
             if other[2] and (other[0], other[2]["copied"]) == (plain[0], plain[2]["copied"]):
                 traced[2]["findings"].remove(finding)
     out = collect(plain, traced, reverse, ignored, arguments.time_limit, arguments.leaks)
-    out["notes"] += architecture_notes(sources)
+    out["notes"] += architecture_notes(compiler.host_sides)
     print_report(out, arguments.quiet)
     document = json.dumps(dict(out, sources=list(map(str, sources)), exit_status=exit_status(out)), indent=1) + "\n"
     if arguments.json:

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import ptx
+
 PROGRAM = Path(__file__).resolve().parent / "program"
 # The book's own headers, which need no rewriting.
 OWN = (f"{PROGRAM}/", str(Path(__file__).resolve().parents[2] / "common") + "/")
@@ -34,7 +36,10 @@ MARKER = re.compile(r'#\s*(\d+)\s+"((?:\\.|[^"\\])*)"((?:\s+\d)*)')
 WORDS = {"__global__", "__device__", "__host__", "__shared__", "__constant__", "__managed__", "__noinline__"}
 ALLOCATIONS = {"cudaMalloc", "cudaMallocAsync", "cudaMallocManaged", "cudaMallocHost", "cudaHostAlloc",
                "cudaMallocPitch"}
-COOPERATIVE = {"cudaLaunchCooperativeKernel", "cudaLaunchAttributeCooperative"}
+COOPERATIVE = {"cudaLaunchCooperativeKernel", "cudaLaunchAttributeCooperative", "__cluster_dims__",
+               "cudaLaunchAttributeClusterDimension"}
+ALIGNMENTS = ("alignas", "__align__")
+ATTRIBUTES = ("__launch_bounds__", "__cluster_dims__")
 OPENING, CLOSING = "([{", ")]}"
 
 # What has no equivalent, by name: the first group that matches says why.
@@ -44,13 +49,12 @@ UNSUPPORTED = [
                 r"DestroyTexture|DestroySurface|CreateChannelDesc|Malloc(3D)?Array|FreeArray|MemcpyToArray|"
                 r"Memcpy2DToArray|Memcpy3D)\w*"),
      "textures, surfaces and arrays"),
-    (re.compile(r"curand\w+"), "cuRAND"),
     (re.compile(r"cuda(Graph|StreamBeginCapture|StreamEndCapture|StreamIsCapturing)\w*"), "CUDA graphs"),
     (re.compile(r"cuda(Ipc|Import|ExternalMemory|ExternalSemaphore)\w*"), "memory of other processes"),
     (re.compile(r"cudaMalloc3D|make_cuda(Extent|Pos|PitchedPtr)|cudaMemset3D\w*"), "three-dimensional copies"),
     (re.compile(r"cudaMemPool\w*|cudaDeviceGetDefaultMemPool|cudaMallocFromPoolAsync"), "memory pools"),
     (re.compile(r"cudaEnablePeerAccess|cudaDeviceEnablePeerAccess|cudaMemcpyPeerAsync"), "several devices"),
-    (re.compile(r"cu(Init|DeviceGet|CtxCreate|ModuleLoad|ModuleGetFunction|LaunchKernel|MemAlloc)\w*"),
+    (re.compile(r"cu(DeviceGet|CtxCreate|ModuleLoad|ModuleGetFunction|LaunchKernel|MemAlloc)\w*"),
      "the driver API"),
 ]
 
@@ -58,13 +62,16 @@ UNSUPPORTED = [
 HEADERS = [  # what no header here answers, with what it stands for
     ("curand", "cuRAND"), ("cublas", "cuBLAS"), ("cufft", "cuFFT"), ("cusparse", "cuSPARSE"), ("cusolver", "cuSOLVER"),
     ("cudnn", "cuDNN"), ("nccl", "NCCL"), ("thrust/", "Thrust"), ("cub/", "CUB"), ("cuda/", "libcu++"),
-    ("cute/", "CuTe"), ("cutlass/", "CUTLASS"), ("nvrtc", "NVRTC"), ("nvToolsExt", "NVTX"), ("nvtx3/", "NVTX"),
-    ("mma.h", "nvcuda::wmma"), ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
-    ("cooperative_groups/", "this part of cooperative groups"), ("cuda_pipeline", "cuda::pipeline"),
-    ("cuda_gl_interop", "OpenGL"), ("cuda_fp8", "fp8 types"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
+    ("cute/", "CuTe"), ("cutlass/", "CUTLASS"), ("nvrtc", "NVRTC"), ("nvtx3/", "NVTX of C++"),
+    ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
+    ("cooperative_groups/", "this part of cooperative groups"),
+    ("cuda_gl_interop", "OpenGL"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
     ("nvml", "NVML"), ("cupti", "CUPTI"), ("cuda_awbarrier", "cuda::barrier"), ("nvjpeg", "nvJPEG"),
     ("omp.h", "OpenMP without -Xcompiler -fopenmp"),
 ]
+# Of Thrust: they take a policy, which may say where they are called.
+ALGORITHMS = {"sort", "sort_by_key"} | set(re.findall(
+    r"COOKBOOK_(?:POLICY|OF_RANGE)\((\w+)", (PROGRAM / "include/thrust/detail/algorithms.h").read_text())) - {"NAME"}
 HERE = set()  # headers of HEADERS that an option brings
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
@@ -76,10 +83,29 @@ def foreign_header(name):
     return next((what for prefix, what in HEADERS if name.startswith(prefix)), None)
 
 
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
+
+
+def string_value(text):
+    """What a string literal says."""
+    raw = re.fullmatch(r'(?:u8|[uUL])?R"([^()\\\s]*)\((.*)\)\1"', text, re.DOTALL)
+    if raw:
+        return raw[2]
+    return re.sub(r"\\(.)", lambda m: ESCAPES.get(m[1], m[1]), text[text.index('"') + 1:-1], flags=re.DOTALL)
+
+
 class Unsupported(Exception):
     def __init__(self, file, line, what):
         super().__init__(f"{file}:{line}: {what}")
         self.file, self.line, self.what = file, line, what
+
+
+@dataclass
+class Where:
+    at: int
+    token: "Token"
+    scope: str  # namespace, class or function
+    code: str   # device; both: of a __host__ __device__ function; None: the host's
 
 
 @dataclass
@@ -157,12 +183,14 @@ class Rewriter:
         self.traced = traced
         self.red_zones = 0
         self.variables = 0
+        self.assemblies = 0
         self.braces, self.opened = [0], 0  # those that are open, by number
         self.shared_names = []  # (brace, name) of the function's __shared__ variables
-        self.host_words = {}  # where declarations with __host__ begin
-        self.launch_bounds = {}  # by where the __launch_bounds__(...) ends
-        # All blocks of a cooperative launch share a thread's storage: their variables lie elsewhere.
-        self.cooperative = any(t.own and t.text in COOPERATIVE for t in self.tokens)
+        self.attributes = {}  # in front of a kernel, by where they end
+        # All blocks of a cooperative launch or a cluster share a thread's storage, and a descriptor of wgmma reaches
+        # the block's memory alone: there the variables lie elsewhere.
+        self.cooperative = any(t.own and (t.text in COOPERATIVE or t.kind == "string" and "wgmma.mma" in t.text)
+                               for t in self.tokens)
         # Indices of what counts: neither spaces nor line markers nor system headers.
         self.solid = [i for i, t in enumerate(self.tokens) if t.own and t.kind not in ("space", "marker")]
         self.before = {}  # text put in front of a token
@@ -289,7 +317,8 @@ class Rewriter:
         start, seen_operator = at, False
         while True:
             text = self.text(at)
-            if text in ("__attribute__", "alignas", "decltype", "__declspec", "noexcept", "__launch_bounds__"):
+            if text in ("__attribute__", *ALIGNMENTS, "decltype", "__declspec", "noexcept", "__launch_bounds__",
+                        "__cluster_dims__"):
                 at = self.match(at + 1) + 1
                 continue
             if text == "[" and self.text(at + 1) == "[":
@@ -321,9 +350,11 @@ class Rewriter:
         while self.text(body) in ("noexcept", "__attribute__"):
             body = self.match(body + 1) + 1 if self.text(body + 1) == "(" else body + 1
         if self.text(body) == "{":
-            bounds = [self.bounds(i) for i in range(at, opening) if self.text(i) == "__launch_bounds__"]
-            bounds += [self.launch_bounds.get(at, "")]
-            self.put_after(body, f" if ({RUNTIME}asking) {{ if ({RUNTIME}answer({bounds[0]})) return; }} ")
+            said = self.attributes.get(at, {})
+            for i in range(at, opening):
+                said = said | self.attribute(i)
+            most, cluster = said.get("__launch_bounds__", "0"), said.get("__cluster_dims__", "0")
+            self.put_after(body, f" if ({RUNTIME}asking) {{ if ({RUNTIME}answer({most}, {cluster})) return; }} ")
         return opening
 
     def first_argument(self, opening):
@@ -333,10 +364,19 @@ class Rewriter:
             end = self.match(end) + 1 if self.text(end) in ("(", "[", "{") else end + 1
         return opening + 1, end - 1
 
-    def bounds(self, at):
-        """The number of threads of the __launch_bounds__(...) at `at`."""
+    def attribute(self, at):
+        """{name: number} of the threads of the __launch_bounds__(...) at `at`, or the blocks of __cluster_dims__(...)."""
+        name = self.text(at)
+        if name not in ATTRIBUTES or self.text(at + 1) != "(":
+            return {}
         first, last = self.first_argument(at + 1)
-        return " ".join(self.text(i) for i in range(first, last + 1))
+        if name == "__cluster_dims__":  # all dimensions
+            first, last = at + 2, self.match(at + 1) - 1
+        words = [self.text(i) for i in range(first, last + 1)]
+        depth = [sum(words[:i].count(c) for c in OPENING) - sum(words[:i].count(c) for c in CLOSING)
+                 for i in range(len(words))]
+        return {name: "(" + " ".join(") * (" if word == "," and not deep else word
+                                     for word, deep in zip(words, depth)) + ")"}
 
     def allocation(self, at):
         """The runtime learns what the buffer is called: `d_x` of `cudaMalloc((void**)&d_x, n)`."""
@@ -391,7 +431,7 @@ class Rewriter:
         names, name, taken, at = [], None, False, first
         while at <= end:
             text = self.text(at)
-            if text in ("__attribute__", "alignas", "decltype"):
+            if text in ("__attribute__", *ALIGNMENTS, "decltype"):
                 at = self.match(at + 1)
             elif text == "<" and not taken:
                 at = self.match_angle(at) or at
@@ -459,17 +499,19 @@ class Rewriter:
         if "extern" in words:
             self.dynamic_shared(start, end, scope)
             return
-        names = self.limited_names(start, end, scope)
+        names, declared = self.limited_names(start, end, scope), self.declarator_names(start, end)
         for i in range(start, end):
             if self.text(i) in ("static", "__shared__", "__device__", "inline"):
                 self.erase(i)
+            elif self.text(i) == "alignas":
+                self.token(i).text = "__align__"  # C++ wants alignas in front of all
         self.red_zones += 1
         if self.cooperative:
             if scope != "function":
                 self.unsupported(at, "a __shared__ variable outside of functions is not supported in a program "
                                  "with cooperative launches")
             self.put_before(start, "typedef ")
-            for i in self.declarator_names(start, end):
+            for i in declared:
                 name, number = self.text(i), self.red_zones
                 kind = f"cookbook_shared_{number}_{name}"
                 self.token(i).text = kind
@@ -479,8 +521,8 @@ class Rewriter:
             self.put_before(start, f"static thread_local char cookbook_red_zone_{self.red_zones}"
                                    f"[{RED_ZONE_BYTES}] __attribute__((used, aligned(128))); "
                                    "static thread_local __attribute__((used, aligned(128))) ")
-        else:
-            self.put_before(start, "static thread_local ")
+        else:  # as nvcc aligns arrays in practice: programs read them in vectors
+            self.put_before(start, "static thread_local __attribute__((aligned(16))) ")
         if names:
             total = " + ".join(f"sizeof({name})" for name in names)
             self.put_after(end, f' static_assert({total} <= 49152, "the __shared__ variables have more than 48 KB, '
@@ -491,13 +533,17 @@ class Rewriter:
         i, kept, name, extents = start, [], None, []
         while i < end:
             text = self.text(i)
-            if text in ("__attribute__", "alignas"):
+            if text in ("__attribute__", *ALIGNMENTS):
                 i = self.match(i + 1)
             elif text in ("extern", "__shared__", "__device__"):
                 pass
             elif text == "[":
                 close = self.match(i)
                 extents.append(" ".join(self.text(k) for k in range(i, close + 1)))
+                i = close
+            elif text == "<" and self.match_angle(i):
+                close = self.match_angle(i)
+                kept += [self.text(k) for k in range(i, close + 1)]
                 i = close
             elif text == ",":
                 self.unsupported(i, "two extern __shared__ arrays in one declaration")
@@ -524,7 +570,11 @@ class Rewriter:
         """What the `{` at `at` opens: namespace, class, function, or inner, which is none of its own."""
         head, i = [], at - 1
         while i >= 0 and self.text(i) not in (";", "{", "}"):
-            head.append(self.text(i))
+            opening = self.match(i, -1) if self.text(i) == ")" else i
+            if self.text(opening - 1) == "__align__":
+                i = opening - 1
+            else:
+                head.append(self.text(i))
             i -= 1
         head.reverse()
         if "namespace" in head:
@@ -536,43 +586,47 @@ class Rewriter:
             return "class"
         return "function"
 
-    def rewrite(self):
-        scopes = []  # (kind, whether it is device code)
-        device_head = None
-        at = 0
-        while at < len(self.solid):
+    def walk(self):
+        """Yields where each token is, in order."""
+        scopes = []  # (scope, code)
+        words = set()  # of the declaration so far
+        for at in range(len(self.solid)):
             token = self.token(at)
             text = token.text
-            kind = scopes[-1][0] if scopes else "namespace"
-            in_device = scopes[-1][1] if scopes else False
-            if text in ("{", "}"):
-                self.count_brace(text)
+            scope, code = scopes[-1] if scopes else ("namespace", None)
+            yield Where(at, token, scope, code)
             if text == "{":
-                what = self.scope_of_brace(at) if kind != "function" else "function"
-                device = in_device or (what == "function" and device_head is not None)
-                scopes.append((what, device))
+                what = self.scope_of_brace(at) if scope != "function" else "function"
                 if what == "function":
-                    device_head = None
+                    code = code or ({"__device__": "device", "__host__": None, "": None}.get(
+                        " ".join(sorted(words)), "both"))
+                    words = set()
+                scopes.append((what, code))
             elif text == "}":
                 if scopes:
                     scopes.pop()
-            elif text == ";" and kind != "function":
-                device_head = None
+            elif scope != "function" and text == ";":
+                words = set()
+            elif scope != "function" and text in ("__global__", "__device__", "__host__"):
+                words.add("__device__" if text == "__global__" else text)
+
+    def rewrite(self):
+        for where in self.walk():
+            at, token, text = where.at, where.token, where.token.text
+            if text in ("{", "}"):
+                self.count_brace(text)
             elif token.kind == "launch":
-                self.launch(at, in_device)
+                self.launch(at, where.code == "device")
             elif token.kind == "name":
-                self.name(at, text, kind)
-                if in_device and text in ("malloc", "free", "new"):
+                self.name(at, text, where.scope)
+                if where.code and text in ("asm", "__asm__"):
+                    self.inline_ptx(at)
+                if where.code == "device" and text in ("malloc", "free", "new"):
                     self.heap(at)
-                if text in ("__global__", "__device__") and kind != "function":
-                    start = self.declaration_start(at)
-                    around = {self.tokens[self.solid[i]].text for i in range(start, min(at + 4, len(self.solid)))}
-                    if "__host__" not in around and not self.host_words.get(start):
-                        device_head = at
-                if text == "__host__":
-                    self.host_words[self.declaration_start(at)] = True
-                    device_head = None
-            at += 1
+        for at in range(len(self.solid)):
+            if self.text(at) == "__align__":
+                self.put_after(self.match(at + 1), "))")
+                self.token(at).text = "__attribute__((aligned"
         for token in self.tokens:
             if token.own and token.kind == "name" and token.text in WORDS:
                 token.text = NOINLINE if token.text in ("__global__", "__noinline__") else ""
@@ -595,14 +649,16 @@ class Rewriter:
                 if kind == "variable" and self.text(at + 1) not in WORDS and "__shared__" not in (
                         self.text(i) for i in range(self.declaration_start(at), at)):
                     self.variable(at, scope)
-        elif text == "__launch_bounds__" and self.text(at + 1) == "(":
+        elif text in ATTRIBUTES and self.text(at + 1) == "(":
             end = self.match(at + 1)
-            self.launch_bounds[end + 1] = self.bounds(at)
+            self.attributes[end + 1] = self.attributes.get(at, {}) | self.attribute(at)
             self.erase(at, end)
         elif text in ALLOCATIONS:
             self.allocation(at)
-        elif text in ("asm", "__asm__"):
-            self.inline_ptx(at)
+        elif text in ALGORITHMS and self.text(at - 1) == "::" and self.text(at - 2) == "thrust" and self.text(at + 1) == "(":
+            token = self.token(at)
+            file = token.file.replace("\\", "\\\\").replace('"', '\\"')
+            self.put_after(at + 1, f'::thrust::detail::Here("{file}", {token.line}), ')
         elif text in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaFuncSetAttribute",
                       "cudaFuncSetCacheConfig", "cudaFuncGetAttributes"):
             self.launch_function(at)
@@ -613,11 +669,41 @@ class Rewriter:
                                      else f"{what} is not supported ({text})")
 
     def inline_ptx(self, at):
-        i = at + 1
-        while self.text(i) in ("volatile", "__volatile__"):
-            i += 1
-        text = self.text(i + 1) if self.text(i) == "(" else ""
-        self.unsupported(at, f"inline PTX is not supported: {text}" if text else "inline PTX is not supported")
+        """asm("..." : outputs : inputs : clobbers) in device code -> what ptx.py makes of it."""
+        opening = at + 1
+        while self.text(opening) in ("volatile", "__volatile__", "goto"):
+            opening += 1
+        if self.text(opening) != "(":
+            return
+        end = self.match(opening)
+        parts = [[]]  # between the colons
+        i = opening + 1
+        while i < end:
+            close = self.match(i) if self.text(i) in ("(", "[", "{") else i
+            if self.text(i) == ":":
+                parts.append([])
+            elif self.text(i) == "::":
+                parts += [[], []]
+            else:
+                parts[-1].append((i, close))
+            i = close + 1
+        template = "".join(string_value(self.text(i)) for i, _ in parts[0])
+        outputs, inputs = (self.asm_operands(parts[k]) if len(parts) > k else [] for k in (1, 2))
+        clobbers = [string_value(self.text(i)) for i, _ in parts[3]] if len(parts) > 3 else None
+        self.assemblies += 1
+        text = ptx.translate(template, outputs, inputs, clobbers if len(parts) < 2 else clobbers or [], self.assemblies)
+        self.erase(at, end)
+        self.put_before(at, text)
+
+    def asm_operands(self, part):
+        """"r"(x), "l"(y) -> [("r", "x"), ("l", "y")]"""
+        found = []
+        for i, close in part:
+            if self.text(i) == "(" and self.token(i - 1).kind == "string":
+                tokens = self.tokens[self.solid[i] + 1:self.solid[close]]
+                expression = "".join(token.text for token in tokens if token.kind != "marker").replace("\n", " ")
+                found.append((string_value(self.text(i - 1)), expression))
+        return found
 
     def launch_function(self, at):
         """A kernel must keep its type: `(void*)kernel` -> `kernel`."""

@@ -41,8 +41,9 @@ struct AnyPointer {
 /// True while a kernel is only asked who it is. Like threadIdx it is no memory traffic.
 extern __thread const bool asking;
 /// Called by a kernel that is asked; true. Its return address tells which kernel it is.
-/// `most_threads`: of its __launch_bounds__; 0: it has none.
-bool answer(unsigned most_threads = 0);
+/// `most_threads`: of its __launch_bounds__, `cluster`: blocks, of its __cluster_dims__; 0: it has
+/// none.
+bool answer(unsigned most_threads = 0, unsigned cluster = 0);
 
 struct LaunchSizes {
   dim3 grid, block;

@@ -32,6 +32,7 @@
 #include "tools/check/program/asking.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
+#include "tools/check/program/library_call.hpp"
 #include "tools/check/program/order.hpp"
 #include "tools/check/program/report.hpp"
 #include "common/backend/simt/runtime/settings.hpp"
@@ -518,7 +519,7 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
     std::atexit(&end_tracing);
     return true;
   }();
-  const auto [kernel, most_threads] = ask(call);
+  const auto [kernel, most_threads, cluster] = ask(call);
   if (kernel == nullptr) throw KernelError(Fault::kernel_failed, "what is launched is no kernel");
   if (sizes.grid.x == 0 || sizes.grid.y == 0 || sizes.grid.z == 0) {
     throw LaunchError("launch of " + kernel_name(kernel) + " refused: a grid of 0 blocks");
@@ -546,8 +547,8 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
                                                 std::to_string(pointers[i].number) + " of " +
                                                 kernel_name(kernel) + " is " + wrong);
   }
-  LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes, static_cast<int>(sizes.cluster),
-                      sizes.cooperative};
+  LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes,
+                      static_cast<int>(cluster != 0 ? cluster : sizes.cluster), sizes.cooperative};
   const uint64_t blocks = uint64_t{sizes.grid.x} * sizes.grid.y * sizes.grid.z;
   if (blocks > static_cast<uint64_t>(device_info().sm_count)) state().report.large_grid = true;
   if (kernel_heap().blocks.empty()) kernel_heap().used = 0;
@@ -731,6 +732,7 @@ void sync_grid() {
 }
 
 void* cooperative_shared(const char* name, size_t bytes, size_t alignment) {
+  alignment = std::max<size_t>(alignment, 16);
   const std::lock_guard<std::mutex> lock(state().cooperative_mutex);
   const Block& block = *current_thread->block;
   const auto [at, is_new] = state().cooperative_offsets.try_emplace({name, bytes}, 0);
@@ -775,6 +777,12 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
     return error;
   }
   const OpenMemory open;
+  {
+    const Ordered ordered(nullptr, std::string(function) + " at " + describe(place));
+    Ordered::use(source, bytes, false);
+    Ordered::use(target, bytes, true);
+  }
+  state().order.wait_for(Ordered::own(nullptr));
   std::memcpy(target, source, bytes);
   return cudaSuccess;
 }
@@ -824,6 +832,65 @@ DeviceVariable::DeviceVariable(const void* address, size_t bytes, const char* na
 
 RedZones::RedZones(std::initializer_list<const void*> zones, size_t bytes) {
   for (const void* zone : zones) register_red_zone(zone, bytes);
+}
+
+// ---- libraries ----
+
+struct LibraryCall::State {
+  const Lock lock{program::state().mutex};
+  const OpenMemory open;
+  std::string name;
+  const Ordered ordered;
+  bool is_allowed = program::state().fatal == cudaSuccess;
+  // What the call itself accesses is no access of the host.
+  const decltype(observe_host_access) observer = std::exchange(observe_host_access, nullptr);
+  State(std::string name_, cudaStream_t stream) : name(std::move(name_)), ordered(stream, name) {}
+  ~State() { observe_host_access = observer; }
+
+  bool use(const void* begin, size_t bytes, bool writes) {
+    if (!is_allowed) return false;
+    const std::string wrong = wrong_side(begin, bytes, true);
+    if (!wrong.empty()) {
+      add_finding("out-of-bounds", name + (writes ? " writes " : " reads ") + wrong);
+      return is_allowed = false;
+    }
+    Ordered::use(begin, bytes, writes);
+    return true;
+  }
+};
+
+LibraryCall::LibraryCall(const char* function, cudaStream_t stream, Place place)
+    : state_(std::make_unique<State>(std::string(function) + " at " + describe(place), stream)) {}
+
+LibraryCall::~LibraryCall() = default;
+
+bool LibraryCall::reads(const void* begin, size_t bytes) {
+  if (bytes == 0) return true;
+  if (!state_->use(begin, bytes, false)) return false;
+  const Buffer* const buffer = find_buffer(begin);
+  const Unwritten unwritten = buffer ? find_unwritten(begin, bytes) : Unwritten();
+  if (unwritten.bytes != 0) {
+    add_finding("uninitialised", state_->name + " reads bytes " + std::to_string(unwritten.begin) +
+                                     " to " + std::to_string(unwritten.end) + " of '" +
+                                     buffer->memory.name() + "', which nothing has written");
+  }
+  return true;
+}
+
+bool LibraryCall::writes(void* begin, size_t bytes) {
+  if (bytes == 0) return true;
+  if (!state_->use(begin, bytes, true)) return false;
+  mark_written(begin, bytes);
+  return true;
+}
+
+void mark_written_by_host(const void* begin, size_t bytes) {
+  if (bytes != 0) mark_written(begin, bytes);
+}
+
+bool is_in_device_memory(const void* pointer) {
+  const Lock lock(state().mutex);
+  return is_device_side(pointer);
 }
 
 // ---- the heap of kernels ----

@@ -85,6 +85,12 @@ __forceinline__ long long __mul64hi(long long a, long long b) {
 __forceinline__ unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
   return static_cast<unsigned long long>((static_cast<unsigned __int128>(a) * b) >> 64);
 }
+__forceinline__ int __vimax3_s32(int a, int b, int c) {
+  return a > b ? (a > c ? a : c) : b > c ? b : c;
+}
+__forceinline__ int __vimin3_s32(int a, int b, int c) {
+  return a < b ? (a < c ? a : c) : b < c ? b : c;
+}
 __forceinline__ unsigned __sad(int a, int b, unsigned c) {
   const int64_t distance = static_cast<int64_t>(a) - b;
   return c + static_cast<unsigned>(distance < 0 ? -distance : distance);

@@ -306,10 +306,10 @@ COOKBOOK_SIMT_CACHE_LOAD(__ldcs)
 COOKBOOK_SIMT_CACHE_LOAD(__ldlu)
 COOKBOOK_SIMT_CACHE_LOAD(__ldcv)
 #undef COOKBOOK_SIMT_CACHE_LOAD
-#define COOKBOOK_SIMT_CACHE_STORE(NAME)            \
-  template <class T>                               \
-  __forceinline__ void NAME(T* address, T value) { \
-    *address = value;                              \
+#define COOKBOOK_SIMT_CACHE_STORE(NAME)                                  \
+  template <class T>                                                     \
+  __forceinline__ void NAME(T* address, std::type_identity_t<T> value) { \
+    *address = value;                                                    \
   }
 COOKBOOK_SIMT_CACHE_STORE(__stcg)
 COOKBOOK_SIMT_CACHE_STORE(__stcs)

@@ -141,6 +141,10 @@ Mbarrier& find_mbarrier(Group& group, const uint64_t* bar, const char* what, voi
   return *found->second;
 }
 
+uint32_t mbarrier_parity(const uint64_t* bar) {
+  return own_mbarrier(bar, "mbarrier_arrive", COOKBOOK_SIMT_PC).phase & 1;
+}
+
 void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc) {
   if (count > barrier.pending) {
     fail_at(pc, "{}: more arrivals in phase {} than the {} it was initialised for",

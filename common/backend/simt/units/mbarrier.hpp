@@ -5,6 +5,12 @@
 #include <cstdint>
 
 namespace cookbook {
+namespace simt {
+
+// Of the phase that is not complete yet, as the state that an arrival returns.
+uint32_t mbarrier_parity(const uint64_t* bar);
+
+}  // namespace simt
 
 void mbarrier_init(uint64_t* bar, uint32_t arrivals);
 void mbarrier_invalidate(uint64_t* bar);

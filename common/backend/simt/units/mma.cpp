@@ -123,14 +123,14 @@ void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed) 
   });
 }
 
-void stmatrix(const uint32_t* r, void* smem_row, bool transposed) {
+void stmatrix(const uint32_t* r, int matrices, void* smem_row, bool transposed) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(90, "stmatrix", pc);
-  require_rows(smem_row, 4, true, "stmatrix", pc);
+  require_rows(smem_row, matrices, true, "stmatrix", pc);
   require_registers(r, "stmatrix", pc);
   MatrixLane mine{const_cast<uint32_t*>(r), static_cast<char*>(smem_row), false};
   warp_collective(mine, "stmatrix", pc, [=](const auto& lanes) {
-    for_each_element(lanes, 4, transposed, [](const char* in_register, char* in_memory) {
+    for_each_element(lanes, matrices, transposed, [](const char* in_register, char* in_memory) {
       std::memcpy(in_memory, in_register, 2);
     });
   });

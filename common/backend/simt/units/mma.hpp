@@ -13,8 +13,14 @@ namespace cookbook {
 namespace simt {
 
 void ldmatrix(uint32_t* r, int matrices, const void* smem_row, bool transposed);
-void stmatrix(const uint32_t* r, void* smem_row, bool transposed);
+void stmatrix(const uint32_t* r, int matrices, void* smem_row, bool transposed);
 void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format);
+// d += a * b of bytes, 16x8x32, with 32-bit sums that wrap around.
+void mma_m16n8k32_bytes(uint32_t* d, const uint32_t* a, const uint32_t* b, bool a_is_signed,
+                        bool b_is_signed);
+// d += a * b, 16x8x32 of fp8 or 16x8x16 of 16 bits; sums of fp32, or two of fp16 per register.
+void mma_m16n8_elements(uint32_t* d, const uint32_t* a, const uint32_t* b, Format format_a,
+                        Format format_b, bool half_result);
 
 }  // namespace simt
 
@@ -32,10 +38,10 @@ __forceinline__ void ldmatrix_x4_trans(uint32_t (&r)[4], const void* smem_row) {
 }
 
 __forceinline__ void stmatrix_x4(void* smem_row, const uint32_t (&r)[4]) {
-  simt::stmatrix(r, smem_row, false);
+  simt::stmatrix(r, 4, smem_row, false);
 }
 __forceinline__ void stmatrix_x4_trans(void* smem_row, const uint32_t (&r)[4]) {
-  simt::stmatrix(r, smem_row, true);
+  simt::stmatrix(r, 4, smem_row, true);
 }
 
 template <class T>

@@ -29,7 +29,7 @@ namespace simt {
 // The box of a tensor that one instruction copies. A 1-D bulk copy is a tensor of one row.
 struct Box {
   TensorMap map;
-  std::array<int64_t, 5> at;  // coordinates of its first element
+  Coordinates at;  // coordinates of its first element
 
   uint32_t row_bytes() const { return uint32_t{map.box[0]} * map.element_bytes; }
   uint32_t rows() const { return uint32_t{map.box[1]} * map.box[2] * map.box[3] * map.box[4]; }
@@ -252,8 +252,8 @@ void start_load(const Box& box, char* smem, uint64_t* bar, bool first, const cha
 }
 
 // The box that a load copies, after the checks.
-Box box_to_load(const void* smem, const TensorMap* map, const uint64_t* bar,
-                const std::array<int64_t, 5>& at, int rank, const char* what, void* pc) {
+Box box_to_load(const void* smem, const TensorMap* map, const uint64_t* bar, const Coordinates& at,
+                int rank, const char* what, void* pc) {
   require_map(map, rank, what, pc);
   const Box box{*map, at};
   require_start(box, what, pc);
@@ -262,15 +262,14 @@ Box box_to_load(const void* smem, const TensorMap* map, const uint64_t* bar,
   return box;
 }
 
-void load(void* smem, const TensorMap* map, uint64_t* bar, const std::array<int64_t, 5>& at,
-          int rank, const char* what, void* pc) {
+void load(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at, int rank,
+          const char* what, void* pc) {
   const Box box = box_to_load(smem, map, bar, at, rank, what, pc);
   start_load(box, static_cast<char*>(smem), bar, true, what, pc);
 }
 
-void load_multicast(void* smem, const TensorMap* map, uint64_t* bar,
-                    const std::array<int64_t, 5>& at, int rank, uint16_t mask, const char* what,
-                    void* pc) {
+void load_multicast(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at,
+                    int rank, uint16_t mask, const char* what, void* pc) {
   require_sm_90a(what, pc);
   const Box box = box_to_load(smem, map, bar, at, rank, what, pc);
   if (mask == 0) fail_at(pc, "{}: the mask names no block", what);
@@ -304,7 +303,7 @@ void start_store(const Box& box, const void* smem, unsigned alignment, bool add,
   thread_units(*current_thread).bulk.open.push_back(std::move(store));
 }
 
-void store(const TensorMap* map, const void* smem, std::array<int64_t, 5> at, int rank, bool add,
+void store(const TensorMap* map, const void* smem, Coordinates at, int rank, bool add,
            const char* what, void* pc) {
   require_map(map, rank, what, pc);
   const auto type = static_cast<TensorType>(map->type);
@@ -339,6 +338,19 @@ Box contiguous(const void* gmem, const void* smem, uint32_t bytes, const char* w
 }
 
 }  // namespace
+
+void tma_load(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at, int rank) {
+  load(smem, map, bar, at, rank, "cp.async.bulk.tensor", COOKBOOK_SIMT_PC);
+}
+
+void tma_multicast(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at, int rank,
+                   uint16_t mask) {
+  load_multicast(smem, map, bar, at, rank, mask, "cp.async.bulk.tensor", COOKBOOK_SIMT_PC);
+}
+
+void tma_store(const TensorMap* map, const void* smem, const Coordinates& at, int rank, bool add) {
+  store(map, smem, at, rank, add, "cp.async.bulk.tensor", COOKBOOK_SIMT_PC);
+}
 
 void bulk_wait(int pending_groups, bool only_reads) {
   const MarkedWait marked(timeline::Kind::wait_stores, 0, static_cast<uint32_t>(pending_groups));

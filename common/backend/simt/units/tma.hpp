@@ -2,6 +2,7 @@
 // TMA on the SIMT backend; what the functions do is documented in common/device/tma.cuh.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 #include "common/backend/tensor_map.hpp"
@@ -11,6 +12,13 @@ namespace cookbook {
 namespace simt {
 
 void bulk_wait(int pending_groups, bool only_reads);
+
+// Copies of any rank; `at` is the innermost coordinate first.
+using Coordinates = std::array<int64_t, 5>;
+void tma_load(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at, int rank);
+void tma_multicast(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at, int rank,
+                   uint16_t mask);
+void tma_store(const TensorMap* map, const void* smem, const Coordinates& at, int rank, bool add);
 
 }  // namespace simt
 

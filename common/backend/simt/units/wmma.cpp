@@ -15,10 +15,10 @@ namespace cookbook::simt {
 namespace {
 
 struct WmmaLane {
-  float* d;
+  void* d;
   const char* a;
   const char* b;
-  const float* c;
+  const void* c;
   bool done;
 };
 
@@ -33,7 +33,8 @@ float input(const char* fragment, int i, Format format) {
   return format == Format::bf16 ? bf16_bits_to_float(bits) : half_bits_to_float(bits);
 }
 
-void multiply(const std::array<WmmaLane*, kWarpSize>& lanes, WmmaShape shape, Format format) {
+void multiply(const std::array<WmmaLane*, kWarpSize>& lanes, WmmaShape shape, Format format,
+              bool half_result) {
   const bool narrow = format == Format::tf32;
   float a[32][16];
   float b[16][32];
@@ -57,11 +58,31 @@ void multiply(const std::array<WmmaLane*, kWarpSize>& lanes, WmmaShape shape, Fo
       }
     }
   };
-  for_each_sum([](const WmmaLane& of, int i, float& element) { element = of.c[i]; });
+  const SumRule rule = sum_rule(format, false, device_info().cc());
+  if (half_result) {
+    for_each_sum([](const WmmaLane& of, int i, float& element) {
+      element = input(static_cast<const char*>(of.c), i, Format::f16);
+    });
+    for (int row = 0; row < shape.m; ++row) {
+      for (int column = 0; column < shape.n; ++column) {
+        float& element = d[row][column];
+        element = half_bits_to_float(static_cast<uint16_t>(
+            tensor_sum(rule, format, format, a[row], b[0] + column, 32, shape.k, element, true)));
+      }
+    }
+    for_each_sum([](const WmmaLane& of, int i, float& element) {
+      static_cast<__half*>(of.d)[i] = __half(element);
+    });
+    return;
+  }
+  for_each_sum([](const WmmaLane& of, int i, float& element) {
+    element = static_cast<const float*>(of.c)[i];
+  });
   static thread_local TensorSums sums;
-  sums.set_b(sum_rule(format, false, device_info().cc()), format, b[0], 32, shape.n, shape.k);
+  sums.set_b(rule, format, b[0], 32, shape.n, shape.k);
   for (int row = 0; row < shape.m; ++row) sums.add(a[row], d[row]);
-  for_each_sum([](const WmmaLane& of, int i, float& element) { of.d[i] = element; });
+  for_each_sum(
+      [](const WmmaLane& of, int i, float& element) { static_cast<float*>(of.d)[i] = element; });
 }
 
 }  // namespace
@@ -79,16 +100,16 @@ void wmma_check_access(const void* pointer, unsigned leading_bytes, const char* 
   }
 }
 
-void wmma_multiply(float* d, const void* a, const void* b, const float* c, WmmaShape shape,
-                   Format format) {
+void wmma_multiply(void* d, const void* a, const void* b, const void* c, WmmaShape shape,
+                   Format format, bool half_result) {
   void* const pc = COOKBOOK_SIMT_PC;
   require_capability(format == Format::f16 ? 70 : 80, "wmma::mma_sync of this type", pc);
-  for (const void* fragment : {static_cast<const void*>(d), a, b, static_cast<const void*>(c)}) {
+  for (const void* fragment : {static_cast<const void*>(d), a, b, c}) {
     require_registers(fragment, "wmma::mma_sync", pc);
   }
   WmmaLane mine{d, static_cast<const char*>(a), static_cast<const char*>(b), c, false};
   warp_collective(mine, "wmma::mma_sync", pc, [=](const std::array<WmmaLane*, kWarpSize>& lanes) {
-    multiply(lanes, shape, format);
+    multiply(lanes, shape, format, half_result);
   });
 }
 

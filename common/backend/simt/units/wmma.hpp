@@ -22,9 +22,9 @@ struct WmmaShape {
 
 // Fails unless `pointer` is aligned to 32 bytes and rows are multiples of 16 bytes.
 void wmma_check_access(const void* pointer, unsigned leading_bytes, const char* what);
-// d = a * b + c; fragments as bits.
-void wmma_multiply(float* d, const void* a, const void* b, const float* c, WmmaShape shape,
-                   Format format);
+// d = a * b + c; fragments as bits. `half_result`: those of c and d are fp16.
+void wmma_multiply(void* d, const void* a, const void* b, const void* c, WmmaShape shape,
+                   Format format, bool half_result);
 
 struct WmmaPosition {
   int row, column;
@@ -92,8 +92,9 @@ constexpr bool supported() {
 
 template <class Use, int kM, int kN, int kK, class T, class Layout = void>
 class fragment {
-  static_assert(std::is_same_v<Use, accumulator> ? std::is_same_v<T, float>
-                                                 : detail::supported<T, kM, kN, kK>(),
+  static_assert(std::is_same_v<Use, accumulator>
+                    ? std::is_same_v<T, float> || std::is_same_v<T, __half>
+                    : detail::supported<T, kM, kN, kK>(),
                 "a shape or type that the SIMT backend does not have");
 
  public:
@@ -139,18 +140,22 @@ __forceinline__ void load_matrix_sync(fragment<Use, kM, kN, kK, T, Layout>& f,
   }
 }
 
-template <int kM, int kN, int kK>
-__forceinline__ void load_matrix_sync(fragment<accumulator, kM, kN, kK, float>& f,
-                                      const float* pointer, unsigned leading, layout_t layout) {
-  cookbook::simt::wmma_check_access(pointer, leading * 4, "load_matrix_sync");
+// Two neighbours of a row of an accumulator.
+template <class T>
+using Pair = std::conditional_t<std::is_same_v<T, float>, float2, uint32_t>;
+
+template <int kM, int kN, int kK, class T>
+__forceinline__ void load_matrix_sync(fragment<accumulator, kM, kN, kK, T>& f, const T* pointer,
+                                      unsigned leading, layout_t layout) {
+  cookbook::simt::wmma_check_access(pointer, leading * sizeof(T), "load_matrix_sync");
   const int lane = static_cast<int>(cookbook::simt::lane_id());
 #pragma GCC unroll 8
   for (int i = 0; i < f.num_elements; i += 2) {
     const auto at = cookbook::simt::wmma_c_position(lane, i, kM);
     if (layout == mem_row_major) {
-      const float2 both = *reinterpret_cast<const float2*>(pointer + at.row * leading + at.column);
-      f.x[i] = both.x;
-      f.x[i + 1] = both.y;
+      const Pair<T> both =
+          *reinterpret_cast<const Pair<T>*>(pointer + at.row * leading + at.column);
+      __builtin_memcpy(static_cast<void*>(&f.x[i]), static_cast<const void*>(&both), sizeof both);
     } else {
       f.x[i] = pointer[at.column * leading + at.row];
       f.x[i + 1] = pointer[(at.column + 1) * leading + at.row];
@@ -158,18 +163,18 @@ __forceinline__ void load_matrix_sync(fragment<accumulator, kM, kN, kK, float>& 
   }
 }
 
-template <int kM, int kN, int kK>
-__forceinline__ void store_matrix_sync(float* pointer,
-                                       const fragment<accumulator, kM, kN, kK, float>& f,
+template <int kM, int kN, int kK, class T>
+__forceinline__ void store_matrix_sync(T* pointer, const fragment<accumulator, kM, kN, kK, T>& f,
                                        unsigned leading, layout_t layout) {
-  cookbook::simt::wmma_check_access(pointer, leading * 4, "store_matrix_sync");
+  cookbook::simt::wmma_check_access(pointer, leading * sizeof(T), "store_matrix_sync");
   const int lane = static_cast<int>(cookbook::simt::lane_id());
 #pragma GCC unroll 8
   for (int i = 0; i < f.num_elements; i += 2) {
     const auto at = cookbook::simt::wmma_c_position(lane, i, kM);
     if (layout == mem_row_major) {
-      *reinterpret_cast<float2*>(pointer + at.row * leading + at.column) =
-          make_float2(f.x[i], f.x[i + 1]);
+      Pair<T> both;
+      __builtin_memcpy(static_cast<void*>(&both), static_cast<const void*>(&f.x[i]), sizeof both);
+      *reinterpret_cast<Pair<T>*>(pointer + at.row * leading + at.column) = both;
     } else {
       pointer[at.column * leading + at.row] = f.x[i];
       pointer[(at.column + 1) * leading + at.row] = f.x[i + 1];
@@ -177,12 +182,15 @@ __forceinline__ void store_matrix_sync(float* pointer,
   }
 }
 
-template <int kM, int kN, int kK, class T, class LayoutA, class LayoutB>
-__forceinline__ void mma_sync(fragment<accumulator, kM, kN, kK, float>& d,
+template <int kM, int kN, int kK, class T, class Sum, class LayoutA, class LayoutB>
+__forceinline__ void mma_sync(fragment<accumulator, kM, kN, kK, Sum>& d,
                               const fragment<matrix_a, kM, kN, kK, T, LayoutA>& a,
                               const fragment<matrix_b, kM, kN, kK, T, LayoutB>& b,
-                              const fragment<accumulator, kM, kN, kK, float>& c) {
-  cookbook::simt::wmma_multiply(d.x, a.x, b.x, c.x, {kM, kN, kK}, detail::format<T>());
+                              const fragment<accumulator, kM, kN, kK, Sum>& c) {
+  static_assert(std::is_same_v<Sum, float> || std::is_same_v<T, __half>,
+                "fp16 accumulators go with fp16 operands");
+  cookbook::simt::wmma_multiply(d.x, a.x, b.x, c.x, {kM, kN, kK}, detail::format<T>(),
+                                std::is_same_v<Sum, __half>);
 }
 
 /// The nearest tf32, as a float (CUDA C++ Programming Guide, "Alternate Floating Point").

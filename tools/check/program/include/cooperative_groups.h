@@ -202,6 +202,29 @@ class thread_block_tile : public lane_group {
   unsigned meta_group_rank() const { return detail::block_rank() / kSize; }
 };
 
+/// The blocks of a cluster.
+class cluster_group {
+ public:
+  static __forceinline__ void sync() { cookbook::cluster_sync(); }
+  static __forceinline__ void barrier_arrive() { cookbook::cluster_arrive(); }
+  static __forceinline__ void barrier_wait() { cookbook::cluster_wait(); }
+  static unsigned block_rank() { return cookbook::cluster_block_rank(); }
+  static unsigned num_blocks() { return cookbook::cluster_size(); }
+  static dim3 dim_blocks() { return dim3(num_blocks()); }
+  static dim3 block_index() { return dim3(block_rank()); }
+  static unsigned num_threads() { return num_blocks() * detail::block_size(); }
+  static unsigned size() { return num_threads(); }
+  static unsigned thread_rank() {
+    return block_rank() * detail::block_size() + detail::block_rank();
+  }
+  /// The same variable of block `rank`.
+  template <class T>
+  static __forceinline__ T* map_shared_rank(T* variable, unsigned rank) {
+    return cookbook::map_shared(variable, rank);
+  }
+};
+
+__forceinline__ cluster_group this_cluster() { return {}; }
 __forceinline__ thread_block this_thread_block() { return {}; }
 __forceinline__ grid_group this_grid() { return {}; }
 __forceinline__ coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "tools/check/program/program.hpp"
+#include "tools/check/program/ptx.hpp"
 #include "tools/check/program/tables.hpp"
 #include "vector_functions.h"
 
@@ -326,6 +327,20 @@ inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 0;
   return cudaSuccess;
 }
+enum cudaDriverEntryPointQueryResult {
+  cudaDriverEntryPointSuccess = 0,
+  cudaDriverEntryPointSymbolNotFound = 1,
+  cudaDriverEntryPointVersionNotSufficent = 2
+};
+#define cudaEnableDefault 0x00
+/// Knows cuTensorMapEncodeTiled alone.
+cudaError_t cudaGetDriverEntryPoint(const char* symbol, void** function, unsigned long long flags,
+                                    cudaDriverEntryPointQueryResult* result = nullptr);
+inline cudaError_t cudaGetDriverEntryPointByVersion(
+    const char* symbol, void** function, unsigned, unsigned long long flags,
+    cudaDriverEntryPointQueryResult* result = nullptr) {
+  return cudaGetDriverEntryPoint(symbol, function, flags, result);
+}
 inline cudaError_t cudaProfilerStart() { return cudaSuccess; }
 inline cudaError_t cudaProfilerStop() { return cudaSuccess; }
 
@@ -536,19 +551,19 @@ __forceinline__ bool __nv_atomic_compare_exchange_n(T* p, T* expected, V value, 
                                        __ATOMIC_RELAXED);
   });
 }
-#define COOKBOOK_FETCH(NAME, ...)                                                      \
-  template <class T, class V>                                                          \
-  __forceinline__ T __nv_atomic_fetch_##NAME(T* p, V v, int order, int scope) {        \
-    const T value = static_cast<T>(v);                                                 \
+#define COOKBOOK_FETCH(NAME, ...)                                                        \
+  template <class T, class V>                                                            \
+  __forceinline__ T __nv_atomic_fetch_##NAME(T* p, V v, int order, int scope) {          \
+    const T value = static_cast<T>(v);                                                   \
     return cookbook::simt::program::in_scope(scope, [=]() -> T { return __VA_ARGS__; }); \
   }
-#define COOKBOOK_FETCH_INTEGER(NAME, OTHERWISE)                              \
-  COOKBOOK_FETCH(NAME, [=] {                                                 \
-    if constexpr (std::is_integral_v<T>) {                                   \
-      return __atomic_fetch_##NAME(p, value, order);                         \
-    } else {                                                                 \
-      return (void)order, OTHERWISE;                                         \
-    }                                                                        \
+#define COOKBOOK_FETCH_INTEGER(NAME, OTHERWISE)      \
+  COOKBOOK_FETCH(NAME, [=] {                         \
+    if constexpr (std::is_integral_v<T>) {           \
+      return __atomic_fetch_##NAME(p, value, order); \
+    } else {                                         \
+      return (void)order, OTHERWISE;                 \
+    }                                                \
   }())
 COOKBOOK_FETCH_INTEGER(add, atomicAdd(p, value))
 COOKBOOK_FETCH_INTEGER(sub, atomicAdd(p, -value))
@@ -572,7 +587,9 @@ __forceinline__ void __nv_atomic_thread_fence(int order, int scope) {
 #undef __host__
 #undef __shared__
 #undef __constant__
+#undef __align__
 #undef __launch_bounds__
+#undef __cluster_dims__
 #define __CUDACC__ 1
 #define __NVCC__ 1
 #define __CUDACC_VER_MAJOR__ 12

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// cuBLAS: a product against loops, the norm of a vector, and a leading dimension that is too large.
+// exit: 1
+// prints: 0 wrong, norm 5
+#include <cublas_v2.h>
+#include <cuda_bf16.h>
+
+#include <cstdio>
+#include <vector>
+
+int main() {
+  constexpr int kM = 5, kN = 3, kK = 4;
+  std::vector<float> a(kM * kK), b(kK * kN), c(kM * kN, 1.0f);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3;
+  for (size_t i = 0; i < b.size(); ++i) b[i] = static_cast<float>(i % 5) - 2;
+  std::vector<__nv_bfloat16> narrow(a.begin(), a.end());
+  float *d_a, *d_b, *d_c;
+  __nv_bfloat16* d_narrow;
+  if (cudaMalloc(&d_a, 80) || cudaMalloc(&d_b, 48) || cudaMalloc(&d_c, 60)) return 2;
+  if (cudaMalloc(&d_narrow, 40)) return 2;
+  if (cudaMemcpy(d_a, a.data(), 80, cudaMemcpyHostToDevice)) return 2;
+  if (cudaMemcpy(d_b, b.data(), 48, cudaMemcpyHostToDevice)) return 2;
+  if (cudaMemcpy(d_c, c.data(), 60, cudaMemcpyHostToDevice)) return 2;
+  if (cudaMemcpy(d_narrow, narrow.data(), 40, cudaMemcpyHostToDevice)) return 2;
+  cublasHandle_t handle;
+  cublasCreate(&handle);
+  const float alpha = 2, beta = 3;
+  // C = 2 A B^T + 3 C, with B stored as N x K.
+  cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_T, kM, kN, kK, &alpha, d_a, kM, d_b, kN, &beta, d_c,
+              kM);
+  std::vector<float> got(kM * kN);
+  if (cudaMemcpy(got.data(), d_c, 60, cudaMemcpyDeviceToHost)) return 2;
+  int wrong = 0;
+  for (int i = 0; i < kM; ++i) {
+    for (int j = 0; j < kN; ++j) {
+      float sum = 0;
+      for (int k = 0; k < kK; ++k) sum += a[kM * k + i] * b[kN * k + j];
+      wrong += got[kM * j + i] != 2 * sum + 3;
+    }
+  }
+  // A^T A of bf16, into fp32.
+  const float one = 1, zero = 0;
+  cublasGemmEx(handle, CUBLAS_OP_T, CUBLAS_OP_N, 3, 3, kM, &one, d_narrow, CUDA_R_16BF, kM,
+               d_narrow, CUDA_R_16BF, kM, &zero, d_c, CUDA_R_32F, 3, CUBLAS_COMPUTE_32F,
+               CUBLAS_GEMM_DEFAULT);
+  if (cudaMemcpy(got.data(), d_c, 36, cudaMemcpyDeviceToHost)) return 2;
+  for (int i = 0; i < 9; ++i) {
+    float sum = 0;
+    for (int k = 0; k < kM; ++k) sum += a[kM * (i % 3) + k] * a[kM * (i / 3) + k];
+    wrong += got[i] != sum;
+  }
+  const float sides[] = {3, 4};
+  float norm;
+  if (cudaMemcpy(d_b, sides, 8, cudaMemcpyHostToDevice)) return 2;
+  cublasSnrm2(handle, 2, d_b, 1, &norm);
+  cublasSgemm(  // finds: out-of-bounds
+      handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, d_a, kM, d_b, 8, &zero, d_c, kM);
+  printf("%d wrong, norm %g\n", wrong, norm);
+  cublasDestroy(handle);
+  return cudaFree(d_a) || cudaFree(d_b) || cudaFree(d_c) || cudaFree(d_narrow);
+}

@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+// cuBLAS for checked programs: plain loops in device memory, with bounds checked before. Sums have
+// the precision of the compute type, in an order of their own.
+#include "tools/check/program/include/cublas_v2.h"
+
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "tools/check/program/include/cuda_bf16.h"
+#include "tools/check/program/library_call.hpp"
+
+struct cublasContext {
+  cudaStream_t stream = nullptr;
+};
+
+namespace {
+
+using cookbook::simt::program::is_in_device_memory;
+using cookbook::simt::program::LibraryCall;
+using cookbook::simt::program::Place;
+
+size_t bytes_of(cudaDataType type) {
+  switch (type) {
+    case CUDA_R_8I: return 1;
+    case CUDA_R_16F:
+    case CUDA_R_16BF: return 2;
+    case CUDA_R_64F: return 8;
+    default: return 4;
+  }
+}
+
+/// Element `i`, as a Number.
+template <class Number>
+Number element(const void* data, cudaDataType type, size_t i) {
+  switch (type) {
+    case CUDA_R_8I: return static_cast<Number>(static_cast<const int8_t*>(data)[i]);
+    case CUDA_R_16F: return static_cast<Number>(float(static_cast<const __half*>(data)[i]));
+    case CUDA_R_16BF: return static_cast<Number>(float(static_cast<const __nv_bfloat16*>(data)[i]));
+    case CUDA_R_64F: return static_cast<Number>(static_cast<const double*>(data)[i]);
+    case CUDA_R_32I: return static_cast<Number>(static_cast<const int32_t*>(data)[i]);
+    default: return static_cast<Number>(static_cast<const float*>(data)[i]);
+  }
+}
+
+template <class Number>
+void set_element(void* data, cudaDataType type, size_t i, Number value) {
+  switch (type) {
+    case CUDA_R_16F: static_cast<__half*>(data)[i] = __half(static_cast<float>(value)); break;
+    case CUDA_R_16BF:
+      static_cast<__nv_bfloat16*>(data)[i] = __nv_bfloat16(static_cast<float>(value));
+      break;
+    case CUDA_R_64F: static_cast<double*>(data)[i] = static_cast<double>(value); break;
+    case CUDA_R_32I: static_cast<int32_t*>(data)[i] = static_cast<int32_t>(value); break;
+    default: static_cast<float*>(data)[i] = static_cast<float>(value);
+  }
+}
+
+struct Matrix {
+  const void* data;
+  cudaDataType type;
+  int ld;
+  long long stride;  // from one of a batch to the next
+  cublasOperation_t op;
+
+  size_t bytes(int rows, int columns) const {  // as it is stored
+    return columns == 0 || rows == 0
+               ? 0
+               : bytes_of(type) * (size_t(ld) * size_t(columns - 1) + size_t(rows));
+  }
+  const void* of(int i) const {
+    return static_cast<const char*>(data) + stride * i * static_cast<long long>(bytes_of(type));
+  }
+};
+
+struct Gemm {
+  const char* function;
+  int m, n, k;
+  Matrix a, b, c;
+  int count;
+};
+
+/// A scalar on the host or in device memory.
+template <class Number>
+Number scalar(const void* at, cudaDataType type, LibraryCall& call) {
+  if (is_in_device_memory(at) && !call.reads(at, bytes_of(type))) return 0;
+  return element<Number>(at, type, 0);
+}
+
+template <class Number>
+void multiply(const Gemm& g, int index, Number alpha, Number beta) {
+  const auto m = size_t(g.m), n = size_t(g.n), k = size_t(g.k);
+  // The operands as op(A), by columns, and op(B), by rows.
+  std::vector<Number> a(m * k), b(k * n), sums(m);
+  for (size_t i = 0; i < m; ++i) {
+    for (size_t d = 0; d < k; ++d) {
+      a[d * m + i] =
+          element<Number>(g.a.of(index), g.a.type,
+                          g.a.op == CUBLAS_OP_N ? d * size_t(g.a.ld) + i : i * size_t(g.a.ld) + d);
+    }
+  }
+  for (size_t j = 0; j < n; ++j) {
+    for (size_t d = 0; d < k; ++d) {
+      b[d * n + j] =
+          element<Number>(g.b.of(index), g.b.type,
+                          g.b.op == CUBLAS_OP_N ? j * size_t(g.b.ld) + d : d * size_t(g.b.ld) + j);
+    }
+  }
+  void* const c = const_cast<void*>(g.c.of(index));
+  for (size_t j = 0; j < n; ++j) {
+    sums.assign(m, Number(0));
+    for (size_t d = 0; d < k; ++d) {
+      const Number factor = b[d * n + j];
+      for (size_t i = 0; i < m; ++i) sums[i] += a[d * m + i] * factor;
+    }
+    for (size_t i = 0; i < m; ++i) {
+      const size_t at = j * size_t(g.c.ld) + i;
+      // With beta 0, C is not read: it may hold NaN.
+      const Number before = beta == Number(0) ? Number(0) : beta * element<Number>(c, g.c.type, at);
+      set_element(c, g.c.type, at, alpha * sums[i] + before);
+    }
+  }
+}
+
+cublasStatus_t run(cublasHandle_t handle, const Gemm& g, const void* alpha, const void* beta,
+                   cudaDataType scalars, Place place) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  const auto rows_of = [](const Matrix& x, int rows, int columns) {
+    return x.op == CUBLAS_OP_N ? rows : columns;
+  };
+  const int rows_a = rows_of(g.a, g.m, g.k), rows_b = rows_of(g.b, g.k, g.n);
+  if (g.m < 0 || g.n < 0 || g.k < 0 || g.a.ld < std::max(1, rows_a) ||
+      g.b.ld < std::max(1, rows_b) || g.c.ld < std::max(1, g.m)) {
+    return CUBLAS_STATUS_INVALID_VALUE;
+  }
+  LibraryCall call(g.function, handle->stream, place);
+  const double of_c = scalar<double>(beta, scalars, call);
+  for (int i = 0; i < g.count; ++i) {
+    void* const c = const_cast<void*>(g.c.of(i));
+    const size_t bytes_c = g.c.bytes(g.m, g.n);
+    if (!call.reads(g.a.of(i), g.a.bytes(rows_a, g.m + g.k - rows_a)) ||
+        !call.reads(g.b.of(i), g.b.bytes(rows_b, g.k + g.n - rows_b)) ||
+        (of_c != 0 && !call.reads(c, bytes_c)) || !call.writes(c, bytes_c)) {
+      return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
+    if (scalars == CUDA_R_32I) {
+      multiply<int32_t>(g, i, scalar<int32_t>(alpha, scalars, call), static_cast<int32_t>(of_c));
+    } else if (g.c.type == CUDA_R_64F) {
+      multiply<double>(g, i, scalar<double>(alpha, scalars, call), of_c);
+    } else {
+      multiply<float>(g, i, scalar<float>(alpha, scalars, call), static_cast<float>(of_c));
+    }
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cudaDataType scalar_type(cublasComputeType_t compute) {
+  switch (compute) {
+    case CUBLAS_COMPUTE_16F: return CUDA_R_16F;
+    case CUBLAS_COMPUTE_64F: return CUDA_R_64F;
+    case CUBLAS_COMPUTE_32I: return CUDA_R_32I;
+    default: return CUDA_R_32F;
+  }
+}
+
+// ---- vectors ----
+
+template <class T>
+inline constexpr cudaDataType kType = std::is_same_v<T, double>   ? CUDA_R_64F
+                                      : std::is_same_v<T, __half> ? CUDA_R_16F
+                                                                  : CUDA_R_32F;
+
+template <class T>
+struct Vector {
+  T* data;
+  int n, increment;
+  size_t bytes() const {
+    return n <= 0 ? 0 : sizeof(T) * (size_t(n - 1) * size_t(std::abs(increment)) + 1);
+  }
+  T& operator[](int i) const {
+    return data[(increment < 0 ? i - n + 1 : i) * static_cast<long long>(increment)];
+  }
+};
+
+/// `compute` with the call, if all is there.
+template <class Reads, class Writes, class Compute>
+cublasStatus_t run(cublasHandle_t handle, const char* function, Place place, const Reads& reads,
+                   const Writes& writes, const Compute& compute) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  LibraryCall call(function, handle->stream, place);
+  for (const auto& x : reads) {
+    if (!call.reads(x.data, x.bytes())) return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
+  for (const auto& y : writes) {
+    if (!call.writes(y.data, y.bytes())) return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
+  compute(call);
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// Where a result goes: it may be on the host.
+template <class T, class R>
+void give(T* result, R value, LibraryCall& call) {
+  if (!is_in_device_memory(result) || call.writes(result, sizeof(T)))
+    *result = static_cast<T>(value);
+}
+
+template <class T>
+using Vectors = std::vector<Vector<T>>;
+
+}  // namespace
+
+cublasStatus_t cublasCreate(cublasHandle_t* handle) {
+  *handle = new cublasContext;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasDestroy(cublasHandle_t handle) {
+  delete handle;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream) {
+  handle->stream = stream;
+  return CUBLAS_STATUS_SUCCESS;
+}
+cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream) {
+  *stream = handle->stream;
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+const char* cublasGetStatusString(cublasStatus_t status) {
+  switch (status) {
+    case CUBLAS_STATUS_SUCCESS: return "CUBLAS_STATUS_SUCCESS";
+    case CUBLAS_STATUS_NOT_INITIALIZED: return "CUBLAS_STATUS_NOT_INITIALIZED";
+    case CUBLAS_STATUS_INVALID_VALUE: return "CUBLAS_STATUS_INVALID_VALUE";
+    case CUBLAS_STATUS_EXECUTION_FAILED: return "CUBLAS_STATUS_EXECUTION_FAILED";
+    default: return "CUBLAS_STATUS_NOT_SUPPORTED";
+  }
+}
+
+#define COOKBOOK_BLAS(X, x, T)                                                                     \
+  cublasStatus_t cublas##X##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x_,        \
+                                 int step_x, T* y, int step_y, Place place) {                      \
+    const Vector<const T> from{x_, n, step_x}, old{y, n, step_y};                                  \
+    const Vector<T> to{y, n, step_y};                                                              \
+    return run(handle, "cublas" #X "axpy", place, Vectors<const T>{from, old}, Vectors<T>{to},     \
+               [&](LibraryCall& call) {                                                            \
+                 const T factor = scalar<T>(alpha, kType<T>, call);                                \
+                 for (int i = 0; i < n; ++i) to[i] += factor * from[i];                            \
+               });                                                                                 \
+  }                                                                                                \
+  cublasStatus_t cublas##X##scal(cublasHandle_t handle, int n, const T* alpha, T* x_, int step,    \
+                                 Place place) {                                                    \
+    const Vector<T> to{x_, n, step};                                                               \
+    return run(handle, "cublas" #X "scal", place, Vectors<const T>{{x_, n, step}}, Vectors<T>{to}, \
+               [&](LibraryCall& call) {                                                            \
+                 const T factor = scalar<T>(alpha, kType<T>, call);                                \
+                 for (int i = 0; i < n; ++i) to[i] *= factor;                                      \
+               });                                                                                 \
+  }                                                                                                \
+  cublasStatus_t cublas##X##copy(cublasHandle_t handle, int n, const T* x_, int step_x, T* y,      \
+                                 int step_y, Place place) {                                        \
+    const Vector<const T> from{x_, n, step_x};                                                     \
+    const Vector<T> to{y, n, step_y};                                                              \
+    return run(handle, "cublas" #X "copy", place, Vectors<const T>{from}, Vectors<T>{to},          \
+               [&](LibraryCall&) {                                                                 \
+                 for (int i = 0; i < n; ++i) to[i] = from[i];                                      \
+               });                                                                                 \
+  }                                                                                                \
+  cublasStatus_t cublas##X##dot(cublasHandle_t handle, int n, const T* x_, int step_x, const T* y, \
+                                int step_y, T* result, Place place) {                              \
+    const Vector<const T> a{x_, n, step_x}, b{y, n, step_y};                                       \
+    return run(handle, "cublas" #X "dot", place, Vectors<const T>{a, b}, Vectors<T>{},             \
+               [&](LibraryCall& call) {                                                            \
+                 double sum = 0;                                                                   \
+                 for (int i = 0; i < n; ++i) sum += double(a[i]) * double(b[i]);                   \
+                 give(result, sum, call);                                                          \
+               });                                                                                 \
+  }                                                                                                \
+  cublasStatus_t cublas##X##nrm2(cublasHandle_t handle, int n, const T* x_, int step, T* result,   \
+                                 Place place) {                                                    \
+    const Vector<const T> a{x_, n, step};                                                          \
+    return run(handle, "cublas" #X "nrm2", place, Vectors<const T>{a}, Vectors<T>{},               \
+               [&](LibraryCall& call) {                                                            \
+                 double sum = 0;                                                                   \
+                 for (int i = 0; i < n; ++i) sum += double(a[i]) * double(a[i]);                   \
+                 give(result, std::sqrt(sum), call);                                               \
+               });                                                                                 \
+  }                                                                                                \
+  cublasStatus_t cublas##X##asum(cublasHandle_t handle, int n, const T* x_, int step, T* result,   \
+                                 Place place) {                                                    \
+    const Vector<const T> a{x_, n, step};                                                          \
+    return run(handle, "cublas" #X "asum", place, Vectors<const T>{a}, Vectors<T>{},               \
+               [&](LibraryCall& call) {                                                            \
+                 double sum = 0;                                                                   \
+                 for (int i = 0; i < n; ++i) sum += std::fabs(double(a[i]));                       \
+                 give(result, sum, call);                                                          \
+               });                                                                                 \
+  }                                                                                                \
+  cublasStatus_t cublasI##x##amax(cublasHandle_t handle, int n, const T* x_, int step,             \
+                                  int* result, Place place) {                                      \
+    const Vector<const T> a{x_, n, step};                                                          \
+    return run(handle, "cublasI" #x "amax", place, Vectors<const T>{a}, Vectors<T>{},              \
+               [&](LibraryCall& call) {                                                            \
+                 int best = 0;                                                                     \
+                 for (int i = 1; i < n; ++i) {                                                     \
+                   if (std::fabs(a[i]) > std::fabs(a[best])) best = i;                             \
+                 }                                                                                 \
+                 give(result, n > 0 ? best + 1 : 0, call); /* from 1, as in Fortran */             \
+               });                                                                                 \
+  }                                                                                                \
+  cublasStatus_t cublas##X##gemv(cublasHandle_t handle, cublasOperation_t op, int m, int n,        \
+                                 const T* alpha, const T* a, int lda, const T* x_, int step_x,     \
+                                 const T* beta, T* y, int step_y, Place place) {                   \
+    if (step_x < 1 || step_y < 1) return CUBLAS_STATUS_NOT_SUPPORTED;                              \
+    const int rows = op == CUBLAS_OP_N ? m : n, depth = op == CUBLAS_OP_N ? n : m;                 \
+    /* y^T = x^T op(A)^T, with vectors as matrices of one row. */                                  \
+    return run(handle,                                                                             \
+               {"cublas" #X "gemv",                                                                \
+                1,                                                                                 \
+                rows,                                                                              \
+                depth,                                                                             \
+                {x_, kType<T>, step_x, 0, CUBLAS_OP_N},                                            \
+                {a, kType<T>, lda, 0, op == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N},              \
+                {y, kType<T>, step_y, 0, CUBLAS_OP_N},                                             \
+                1},                                                                                \
+               alpha, beta, kType<T>, place);                                                      \
+  }                                                                                                \
+  cublasStatus_t cublas##X##gemm(cublasHandle_t handle, cublasOperation_t op_a,                    \
+                                 cublasOperation_t op_b, int m, int n, int k, const T* alpha,      \
+                                 const T* a, int lda, const T* b, int ldb, const T* beta, T* c,    \
+                                 int ldc, Place place) {                                           \
+    return run(handle,                                                                             \
+               {"cublas" #X "gemm",                                                                \
+                m,                                                                                 \
+                n,                                                                                 \
+                k,                                                                                 \
+                {a, kType<T>, lda, 0, op_a},                                                       \
+                {b, kType<T>, ldb, 0, op_b},                                                       \
+                {c, kType<T>, ldc, 0, CUBLAS_OP_N},                                                \
+                1},                                                                                \
+               alpha, beta, kType<T>, place);                                                      \
+  }                                                                                                \
+  cublasStatus_t cublas##X##gemmStridedBatched(                                                    \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,  \
+      const T* alpha, const T* a, int lda, long long stride_a, const T* b, int ldb,                \
+      long long stride_b, const T* beta, T* c, int ldc, long long stride_c, int count,             \
+      Place place) {                                                                               \
+    return run(handle,                                                                             \
+               {"cublas" #X "gemmStridedBatched",                                                  \
+                m,                                                                                 \
+                n,                                                                                 \
+                k,                                                                                 \
+                {a, kType<T>, lda, stride_a, op_a},                                                \
+                {b, kType<T>, ldb, stride_b, op_b},                                                \
+                {c, kType<T>, ldc, stride_c, CUBLAS_OP_N},                                         \
+                count},                                                                            \
+               alpha, beta, kType<T>, place);                                                      \
+  }
+COOKBOOK_BLAS(S, s, float)
+COOKBOOK_BLAS(D, d, double)
+#undef COOKBOOK_BLAS
+
+cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                           int m, int n, int k, const __half* alpha, const __half* a, int lda,
+                           const __half* b, int ldb, const __half* beta, __half* c, int ldc,
+                           Place place) {
+  return run(handle,
+             {"cublasHgemm",
+              m,
+              n,
+              k,
+              {a, CUDA_R_16F, lda, 0, op_a},
+              {b, CUDA_R_16F, ldb, 0, op_b},
+              {c, CUDA_R_16F, ldc, 0, CUBLAS_OP_N},
+              1},
+             alpha, beta, CUDA_R_16F, place);
+}
+
+cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
+                            int m, int n, int k, const void* alpha, const void* a,
+                            cudaDataType type_a, int lda, const void* b, cudaDataType type_b,
+                            int ldb, const void* beta, void* c, cudaDataType type_c, int ldc,
+                            cublasComputeType_t compute, cublasGemmAlgo_t, Place place) {
+  return run(handle,
+             {"cublasGemmEx",
+              m,
+              n,
+              k,
+              {a, type_a, lda, 0, op_a},
+              {b, type_b, ldb, 0, op_b},
+              {c, type_c, ldc, 0, CUBLAS_OP_N},
+              1},
+             alpha, beta, scalar_type(compute), place);
+}
+
+cublasStatus_t cublasGemmStridedBatchedEx(
+    cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,
+    const void* alpha, const void* a, cudaDataType type_a, int lda, long long stride_a,
+    const void* b, cudaDataType type_b, int ldb, long long stride_b, const void* beta, void* c,
+    cudaDataType type_c, int ldc, long long stride_c, int count, cublasComputeType_t compute,
+    cublasGemmAlgo_t, Place place) {
+  return run(handle,
+             {"cublasGemmStridedBatchedEx",
+              m,
+              n,
+              k,
+              {a, type_a, lda, stride_a, op_a},
+              {b, type_b, ldb, stride_b, op_b},
+              {c, type_c, ldc, stride_c, CUBLAS_OP_N},
+              count},
+             alpha, beta, scalar_type(compute), place);
+}

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+// The common parts of CUB: reductions and scans of a warp and of a block, and device-wide calls
+// that run on the CPU. As in CUB, a block must synchronise before it uses a TempStorage again.
+#pragma once
+
+#include <climits>
+#include <limits>
+
+#include "../thrust/detail/thrust.h"
+
+namespace cub {
+
+struct Sum {
+  template <class T>
+  T operator()(const T& a, const T& b) const {
+    return a + b;
+  }
+};
+using Max = thrust::maximum<>;
+using Min = thrust::minimum<>;
+template <class Key, class Value>
+struct KeyValuePair {
+  Key key;
+  Value value;
+};
+
+namespace detail {
+__forceinline__ int thread_rank() {
+  return static_cast<int>(threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z));
+}
+/// The lanes of the warp that exist.
+template <int kThreads>
+__forceinline__ unsigned lanes() {
+  const int first = thread_rank() / 32 * 32, rest = kThreads - first;
+  return rest >= 32 ? ~0u : (1u << rest) - 1;
+}
+template <class T>
+__forceinline__ T shuffle_up(unsigned mask, T value, unsigned by, int width) {
+  return __shfl_up_sync(mask, value, by, width);
+}
+/// The sum of the lanes up to this one, in a segment of kWidth lanes.
+template <int kWidth, class T, class F>
+__forceinline__ T scan(unsigned mask, T value, F f) {
+  const int lane = thread_rank() % kWidth;
+  for (int by = 1; by < kWidth; by *= 2) {
+    const T before = shuffle_up(mask, value, static_cast<unsigned>(by), kWidth);
+    if (lane >= by) value = f(before, value);
+  }
+  return value;
+}
+}  // namespace detail
+
+template <class T, int kWidth = 32>
+class WarpScan {
+ public:
+  struct TempStorage {};
+  explicit WarpScan(TempStorage&) {}
+  template <class F>
+  __forceinline__ void InclusiveScan(T value, T& result, F f) {
+    result = detail::scan<kWidth>(~0u, value, f);
+  }
+  template <class F>
+  __forceinline__ void ExclusiveScan(T value, T& result, T first, F f) {
+    const T all = detail::scan<kWidth>(~0u, value, f);
+    const T before = detail::shuffle_up(~0u, all, 1, kWidth);
+    result = detail::thread_rank() % kWidth == 0 ? first : f(first, before);
+  }
+  __forceinline__ void InclusiveSum(T value, T& result) { InclusiveScan(value, result, Sum()); }
+  __forceinline__ void ExclusiveSum(T value, T& result) {
+    ExclusiveScan(value, result, T(), Sum());
+  }
+};
+
+/// The result is that of the first lane of the segment.
+template <class T, int kWidth = 32>
+class WarpReduce {
+ public:
+  struct TempStorage {};
+  explicit WarpReduce(TempStorage&) {}
+  template <class F>
+  __forceinline__ T Reduce(T value, F f) {
+    for (int by = kWidth / 2; by > 0; by /= 2) {
+      value = f(value, __shfl_xor_sync(~0u, value, by, kWidth));
+    }
+    return value;
+  }
+  __forceinline__ T Sum(T value) { return Reduce(value, cub::Sum()); }
+};
+
+enum BlockReduceAlgorithm {
+  BLOCK_REDUCE_RAKING,
+  BLOCK_REDUCE_RAKING_COMMUTATIVE_ONLY,
+  BLOCK_REDUCE_WARP_REDUCTIONS
+};
+enum BlockScanAlgorithm { BLOCK_SCAN_RAKING, BLOCK_SCAN_RAKING_MEMOIZE, BLOCK_SCAN_WARP_SCANS };
+
+/// The result is that of thread 0.
+template <class T, int kX, BlockReduceAlgorithm = BLOCK_REDUCE_WARP_REDUCTIONS, int kY = 1,
+          int kZ = 1>
+class BlockReduce {
+  static constexpr int kThreads = kX * kY * kZ;
+
+ public:
+  struct TempStorage {
+    T of_warp[(kThreads + 31) / 32];
+  };
+  explicit BlockReduce(TempStorage& storage) : storage_(storage) {}
+  template <class F>
+  __forceinline__ T Reduce(T value, F f, int valid = kThreads) {
+    const int rank = detail::thread_rank(), lane = rank % 32, first = rank - lane;
+    for (int by = 16; by > 0; by /= 2) {
+      const T other = __shfl_down_sync(detail::lanes<kThreads>(), value, static_cast<unsigned>(by));
+      if (lane + by < 32 && first + lane + by < valid) value = f(value, other);
+    }
+    if (lane == 0) storage_.of_warp[rank / 32] = value;
+    __syncthreads();
+    if (rank == 0) {
+      for (int warp = 1; warp * 32 < valid; ++warp) value = f(value, storage_.of_warp[warp]);
+    }
+    return value;
+  }
+  template <class F, int kItems>
+  __forceinline__ T Reduce(T (&values)[kItems], F f) {
+    T all = values[0];
+    for (int i = 1; i < kItems; ++i) all = f(all, values[i]);
+    return Reduce(all, f);
+  }
+  __forceinline__ T Sum(T value) { return Reduce(value, cub::Sum()); }
+  __forceinline__ T Sum(T value, int valid) { return Reduce(value, cub::Sum(), valid); }
+  template <int kItems>
+  __forceinline__ T Sum(T (&values)[kItems]) {
+    return Reduce(values, cub::Sum());
+  }
+
+ private:
+  TempStorage& storage_;
+};
+
+template <class T, int kX, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int kY = 1, int kZ = 1>
+class BlockScan {
+  static constexpr int kThreads = kX * kY * kZ, kWarps = (kThreads + 31) / 32;
+
+ public:
+  struct TempStorage {
+    T of_warp[kWarps];
+  };
+  explicit BlockScan(TempStorage& storage) : storage_(storage) {}
+
+  template <class F>
+  __forceinline__ void InclusiveScan(T value, T& result, F f, T& all) {
+    const int rank = detail::thread_rank(), warp = rank / 32;
+    const T own = detail::scan<32>(detail::lanes<kThreads>(), value, f);
+    if (rank % 32 == 31 || rank == kThreads - 1) storage_.of_warp[warp] = own;
+    __syncthreads();
+    T before = storage_.of_warp[0];
+    result = warp == 0 ? own : result;
+    for (int i = 1; i < kWarps; ++i) {
+      if (i == warp) result = f(before, own);
+      before = f(before, storage_.of_warp[i]);
+    }
+    all = before;
+  }
+  template <class F>
+  __forceinline__ void InclusiveScan(T value, T& result, F f) {
+    T all;
+    InclusiveScan(value, result, f, all);
+  }
+  template <class F>
+  __forceinline__ void ExclusiveScan(T value, T& result, T first, F f, T& all) {
+    const int rank = detail::thread_rank(), warp = rank / 32;
+    const T own = detail::scan<32>(detail::lanes<kThreads>(), value, f);
+    const T left = detail::shuffle_up(detail::lanes<kThreads>(), own, 1, 32);
+    if (rank % 32 == 31 || rank == kThreads - 1) storage_.of_warp[warp] = own;
+    __syncthreads();
+    T before = first;
+    for (int i = 0; i < kWarps; ++i) {
+      if (i == warp) result = rank % 32 == 0 ? before : f(before, left);
+      before = f(before, storage_.of_warp[i]);
+    }
+    all = before;
+  }
+  template <class F>
+  __forceinline__ void ExclusiveScan(T value, T& result, T first, F f) {
+    T all;
+    ExclusiveScan(value, result, first, f, all);
+  }
+  __forceinline__ void InclusiveSum(T value, T& result) { InclusiveScan(value, result, Sum()); }
+  __forceinline__ void InclusiveSum(T value, T& result, T& all) {
+    InclusiveScan(value, result, Sum(), all);
+  }
+  __forceinline__ void ExclusiveSum(T value, T& result) {
+    ExclusiveScan(value, result, T(), Sum());
+  }
+  __forceinline__ void ExclusiveSum(T value, T& result, T& all) {
+    ExclusiveScan(value, result, T(), Sum(), all);
+  }
+
+ private:
+  TempStorage& storage_;
+};
+
+// ---- device-wide: the first call, without storage, asks how much there must be ----
+
+namespace detail {
+template <class F>
+cudaError_t run(void* storage, size_t& bytes, cookbook::simt::program::Place place, const F& call) {
+  if (storage == nullptr) {
+    bytes = 1;
+    return cudaSuccess;
+  }
+  thrust::detail::Here::last = place;
+  call();
+  return cudaSuccess;
+}
+}  // namespace detail
+
+struct DeviceReduce {
+  template <class It, class Out>
+  static cudaError_t Sum(void* storage, size_t& bytes, It in, Out out, int n,
+                         cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place,
+                       [&] { thrust::fill(out, out + 1, thrust::reduce(in, in + n)); });
+  }
+  template <class It, class Out, class F, class T>
+  static cudaError_t Reduce(void* storage, size_t& bytes, It in, Out out, int n, F f, T first,
+                            cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place,
+                       [&] { thrust::fill(out, out + 1, thrust::reduce(in, in + n, first, f)); });
+  }
+  template <class It, class Out>
+  static cudaError_t Max(void* storage, size_t& bytes, It in, Out out, int n,
+                         cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      using T = thrust::detail::Value<It>;
+      const T least = std::numeric_limits<T>::lowest();
+      thrust::fill(out, out + 1, thrust::reduce(in, in + n, least, cub::Max()));
+    });
+  }
+  template <class It, class Out>
+  static cudaError_t Min(void* storage, size_t& bytes, It in, Out out, int n,
+                         cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      using T = thrust::detail::Value<It>;
+      const T most = std::numeric_limits<T>::max();
+      thrust::fill(out, out + 1, thrust::reduce(in, in + n, most, cub::Min()));
+    });
+  }
+};
+
+struct DeviceScan {
+  template <class It, class Out>
+  static cudaError_t ExclusiveSum(void* storage, size_t& bytes, It in, Out out, int n,
+                                  cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place,
+                       [&] { thrust::exclusive_scan(in, in + n, out); });
+  }
+  template <class It, class Out>
+  static cudaError_t InclusiveSum(void* storage, size_t& bytes, It in, Out out, int n,
+                                  cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place,
+                       [&] { thrust::inclusive_scan(in, in + n, out); });
+  }
+  template <class It, class Out, class F, class T>
+  static cudaError_t ExclusiveScan(void* storage, size_t& bytes, It in, Out out, F f, T first,
+                                   int n, cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place,
+                       [&] { thrust::exclusive_scan(in, in + n, out, first, f); });
+  }
+  template <class It, class Out, class F>
+  static cudaError_t InclusiveScan(void* storage, size_t& bytes, It in, Out out, F f, int n,
+                                   cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place,
+                       [&] { thrust::inclusive_scan(in, in + n, out, f); });
+  }
+};
+
+/// Whole keys are compared, whichever bits are named.
+struct DeviceRadixSort {
+  template <class Key>
+  static cudaError_t SortKeys(void* storage, size_t& bytes, const Key* in, Key* out, int n, int = 0,
+                              int = 8 * sizeof(Key), cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      thrust::copy(in, in + n, out);
+      thrust::stable_sort(out, out + n);
+    });
+  }
+  template <class Key>
+  static cudaError_t SortKeysDescending(void* storage, size_t& bytes, const Key* in, Key* out,
+                                        int n, int = 0, int = 8 * sizeof(Key),
+                                        cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      thrust::copy(in, in + n, out);
+      thrust::stable_sort(out, out + n, std::greater<>());
+    });
+  }
+  template <class Key, class Value>
+  static cudaError_t SortPairs(void* storage, size_t& bytes, const Key* in, Key* out,
+                               const Value* values, Value* sorted, int n, int = 0,
+                               int = 8 * sizeof(Key), cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      thrust::copy(in, in + n, out);
+      thrust::copy(values, values + n, sorted);
+      thrust::stable_sort_by_key(out, out + n, sorted);
+    });
+  }
+  template <class Key, class Value>
+  static cudaError_t SortPairsDescending(void* storage, size_t& bytes, const Key* in, Key* out,
+                                         const Value* values, Value* sorted, int n, int = 0,
+                                         int = 8 * sizeof(Key), cudaStream_t = nullptr,
+                                         COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      thrust::copy(in, in + n, out);
+      thrust::copy(values, values + n, sorted);
+      thrust::stable_sort_by_key(out, out + n, sorted, std::greater<>());
+    });
+  }
+};
+
+struct DeviceSelect {
+  template <class It, class Out, class Count, class F>
+  static cudaError_t If(void* storage, size_t& bytes, It in, Out out, Count count, int n, F f,
+                        cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      const auto end = thrust::copy_if(in, in + n, out, f);
+      thrust::fill(count, count + 1, static_cast<int>(end - out));
+    });
+  }
+};
+
+}  // namespace cub

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// Random numbers by the host, into device memory: those of curand_kernel.h.
+#pragma once
+
+#include "cuda_runtime.h"
+#include "curand_kernel.h"
+
+enum curandStatus_t {
+  CURAND_STATUS_SUCCESS = 0,
+  CURAND_STATUS_NOT_INITIALIZED = 101,
+  CURAND_STATUS_LAUNCH_FAILURE = 201
+};
+typedef curandStatus_t curandStatus;
+enum curandRngType_t {
+  CURAND_RNG_PSEUDO_DEFAULT = 100,
+  CURAND_RNG_PSEUDO_XORWOW = 101,
+  CURAND_RNG_PSEUDO_MRG32K3A = 121,
+  CURAND_RNG_PSEUDO_MTGP32 = 141,
+  CURAND_RNG_PSEUDO_MT19937 = 142,
+  CURAND_RNG_PSEUDO_PHILOX4_32_10 = 161
+};
+typedef curandRngType_t curandRngType;
+struct curandGenerator_st;
+typedef curandGenerator_st* curandGenerator_t;
+
+curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t type);
+curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator, curandRngType_t type);
+curandStatus_t curandDestroyGenerator(curandGenerator_t generator);
+curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
+                                                  unsigned long long seed);
+curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset);
+curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream);
+curandStatus_t curandGenerate(curandGenerator_t generator, unsigned* to, size_t n, COOKBOOK_PLACE);
+curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* to, size_t n,
+                                     COOKBOOK_PLACE);
+curandStatus_t curandGenerateUniformDouble(curandGenerator_t generator, double* to, size_t n,
+                                           COOKBOOK_PLACE);
+curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* to, size_t n, float mean,
+                                    float deviation, COOKBOOK_PLACE);
+curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* to, size_t n,
+                                          double mean, double deviation, COOKBOOK_PLACE);
