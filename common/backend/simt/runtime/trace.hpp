@@ -82,8 +82,8 @@ struct KernelTotals {
 struct Trace {
   std::vector<AccessSite> sites;
   std::vector<Finding> findings;
-  /// Bulk additions of floating-point numbers to one place by blocks that nothing orders: right, but
-  /// not the same every run.
+  /// Bulk additions of floating-point numbers to one place by blocks that nothing orders: right,
+  /// but not the same every run.
   std::vector<Finding> unordered_sums;
   std::vector<KernelTotals> kernels;
 };
