@@ -101,6 +101,22 @@ __global__ void memory(float* x) {
   EXPECT(r == 496);
 }
 
+/// More blocks than are traced: what the others store is not seen, nor is what copies read of it.
+__global__ void many(unsigned* out) {
+  __shared__ alignas(128) unsigned tile[32];
+  tile[threadIdx.x] = threadIdx.x;
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    asm volatile(
+        "cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;\n"
+        "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" ::"l"(out +
+                                                                              32 * blockIdx.x),
+        "r"(static_cast<unsigned>(__cvta_generic_to_shared(tile)))
+        : "memory");
+  }
+}
+
 int main() {
   float values[32];
   for (int i = 0; i < 32; ++i) values[i] = static_cast<float>(i);
@@ -111,8 +127,12 @@ int main() {
   integers<<<1, 32>>>(flag);
   floats<<<1, 32>>>();
   memory<<<1, 32>>>(x);
-  unsigned counts[2];
+  unsigned* copied;
+  if (cudaMalloc(&copied, 600 * 128)) return 1;
+  many<<<600, 32>>>(copied);
+  unsigned counts[2], last;
+  if (cudaMemcpy(&last, copied + 600 * 32 - 1, 4, cudaMemcpyDeviceToHost)) return 1;
   if (cudaMemcpy(counts, flag, 8, cudaMemcpyDeviceToHost)) return 1;
-  if (cudaFree(flag) || cudaFree(x)) return 1;
-  return any_wrong(1, counts[0] != 496 || counts[1] != 32);
+  if (cudaFree(copied) || cudaFree(flag) || cudaFree(x)) return 1;
+  return any_wrong(1, counts[0] != 496 || counts[1] != 32 || last != 31);
 }

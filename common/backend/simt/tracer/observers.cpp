@@ -77,8 +77,10 @@ void WorkerTracer::unit_access(const void* address, int bytes, bool is_write, vo
 
 // ---- asynchronous operations ------------------------------------------------------------------
 
+// Of groups that are not traced nobody sees the plain accesses before and behind them.
 void WorkerTracer::async_copy(void* smem, const void* gmem, unsigned bytes, unsigned valid_bytes,
                               void* pc, Actor operation) {
+  if (!group_->traced) return;
   if (valid_bytes > 0) {
     Access read = natural_access(gmem, valid_bytes, Op::async_load, pc);
     read.natural = std::has_single_bit(valid_bytes);
@@ -93,6 +95,7 @@ void WorkerTracer::async_copy(void* smem, const void* gmem, unsigned bytes, unsi
 }
 
 void WorkerTracer::async_store(void* address, unsigned bytes, void* pc, Actor operation) {
+  if (!group_->traced) return;
   Access access = natural_access(address, bytes, Op::async_store, pc);
   access.rule = SharedRule::matrix_rows;
   lane_access(operation, access);
@@ -100,7 +103,7 @@ void WorkerTracer::async_store(void* address, unsigned bytes, void* pc, Actor op
 
 void WorkerTracer::async_bulk(const void* address, size_t bytes, BulkUse use, void* pc,
                               Actor operation) {
-  if (bytes == 0) return;
+  if (bytes == 0 || !group_->traced) return;
   const FlagUse between_blocks = use == BulkUse::add           ? FlagUse::addition
                                  : use == BulkUse::add_rounded ? FlagUse::rounded_addition
                                                                : FlagUse::none;

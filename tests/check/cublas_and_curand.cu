@@ -1,14 +1,36 @@
 // SPDX-License-Identifier: MIT
-// cuBLAS: a product against loops, the norm of a vector, and a leading dimension that is too large.
+// cuBLAS: products against loops, a norm, a leading dimension that is too large. cuRAND: known
+// answers of Philox4x32-10, means in a kernel and by the host, a buffer that is too small.
 // exit: 1
-// prints: 0 wrong, norm 5
+// prints: cublas 0, curand 0
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
+#include <curand.h>
+#include <curand_kernel.h>
 
+#include <cmath>
 #include <cstdio>
 #include <vector>
 
-int main() {
+__global__ void draw(unsigned* first, float* sums) {
+  curandStatePhilox4_32_10_t exact;
+  curand_init(0, 0, 0, &exact);
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 4; ++i) first[i] = curand(&exact);
+  }
+  curandState state;
+  curand_init(1234, threadIdx.x, 0, &state);
+  float uniform = 0, normal = 0, squares = 0;
+  for (int i = 0; i < 64; ++i) {
+    const float u = curand_uniform(&state), x = curand_normal(&state);
+    uniform += u, normal += x, squares += x * x;
+  }
+  atomicAdd(&sums[0], uniform);
+  atomicAdd(&sums[1], normal);
+  atomicAdd(&sums[2], squares);
+}
+
+int of_cublas() {
   constexpr int kM = 5, kN = 3, kK = 4;
   std::vector<float> a(kM * kK), b(kK * kN), c(kM * kN, 1.0f);
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7) - 3;
@@ -55,7 +77,36 @@ int main() {
   cublasSnrm2(handle, 2, d_b, 1, &norm);
   cublasSgemm(  // finds: out-of-bounds
       handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, d_a, kM, d_b, 8, &zero, d_c, kM);
-  printf("%d wrong, norm %g\n", wrong, norm);
+  wrong += norm != 5;
   cublasDestroy(handle);
-  return cudaFree(d_a) || cudaFree(d_b) || cudaFree(d_c) || cudaFree(d_narrow);
+  return wrong || cudaFree(d_a) || cudaFree(d_b) || cudaFree(d_c) || cudaFree(d_narrow);
 }
+
+int of_curand() {
+  unsigned* first;
+  float *sums, *x, host[1000];
+  if (cudaMallocManaged(&first, 16) || cudaMallocManaged(&sums, 12)) return 2;
+  if (cudaMalloc(&x, 4000)) return 2;
+  for (int i = 0; i < 3; ++i) sums[i] = 0;
+  draw<<<1, 128>>>(first, sums);
+  if (cudaDeviceSynchronize()) return 2;
+  int wrong = fabsf(sums[0] / 8192 - 0.5f) > 0.02f;
+  wrong += fabsf(sums[1] / 8192) > 0.05f;
+  wrong += fabsf(sums[2] / 8192 - 1) > 0.08f;
+  curandGenerator_t generator;
+  curandCreateGenerator(&generator, CURAND_RNG_PSEUDO_DEFAULT);
+  curandSetPseudoRandomGeneratorSeed(generator, 7);
+  curandGenerateNormal(generator, x, 1000, 3.0f, 0.5f);
+  if (cudaMemcpy(host, x, 4000, cudaMemcpyDeviceToHost)) return 2;
+  float mean = 0;
+  for (const float value : host) mean += value / 1000;
+  wrong += fabsf(mean - 3) > 0.1f;
+  curandGenerateUniform(generator, x, 1001);  // finds: out-of-bounds
+  // For a counter and a key of zeros, from the authors of the algorithm.
+  const unsigned known[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
+  for (int i = 0; i < 4; ++i) wrong += first[i] != known[i];
+  curandDestroyGenerator(generator);
+  return wrong || cudaFree(first) || cudaFree(sums) || cudaFree(x);
+}
+
+int main() { printf("cublas %d, curand %d\n", of_cublas(), of_curand()); }
