@@ -1025,8 +1025,8 @@ TEST(CheckReportDeathTest, SharedVariablesOfACooperativeLaunch) {
     if (cudaMalloc(&x, 12)) return 9;
     if (cudaLaunchCooperativeKernel(place_shared, 1, 1, arguments, 20)) return 8;
     if (cudaMemcpy(places, x, 12, cudaMemcpyDeviceToHost)) return 7;
-    if (places[0] != 32 || places[1] != 40 || places[2] != 32) return 6;
-    bytes = (48 << 10) - 8;  // all there is
+    if (places[0] != 32 || places[1] != 48 || places[2] != 32) return 6;
+    bytes = (48 << 10) - 16;  // all there is
     if (cudaLaunchCooperativeKernel(place_shared, 1, 1, arguments, 20)) return 5;
     ++bytes;
     return cudaLaunchCooperativeKernel(place_shared, 1, 1, arguments, 20) ? 4 : 3;

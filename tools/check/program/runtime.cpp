@@ -732,7 +732,7 @@ void sync_grid() {
 }
 
 void* cooperative_shared(const char* name, size_t bytes, size_t alignment) {
-  alignment = std::max<size_t>(alignment, 16);
+  alignment = std::max<size_t>(alignment, 16);  // as nvcc aligns arrays
   const std::lock_guard<std::mutex> lock(state().cooperative_mutex);
   const Block& block = *current_thread->block;
   const auto [at, is_new] = state().cooperative_offsets.try_emplace({name, bytes}, 0);
