@@ -8,7 +8,7 @@ command -v compute-sanitizer >/dev/null || { echo "sanitize: compute-sanitizer i
 
 # racecheck does not understand bulk copies (cp.async.bulk), so chapters built on them are left out;
 # the SIMT backend's race detector covers those.
-bulk=" 0 6 7 8 9 10 11 "
+bulk=" 0 6 7 8 9 10 11 13 "
 chapters=("$@")
 [ $# -gt 0 ] || mapfile -t chapters < <(cut -d' ' -f1 chapters/contents.txt)
 
