@@ -189,6 +189,11 @@ TEST(CInterface, WhatIsRefusedLeavesAMessage) {
                                        nullptr, nullptr),
             1);
   EXPECT_STREQ(cookbook_attention_error(), "no level is called nothing");
+  const cookbook_attention_problem of_half{1, 8, 1, 1, 5, 64, 0, 1};
+  EXPECT_EQ(cookbook_attention_forward("split", &of_half, nowhere, nowhere, nowhere, nowhere,
+                                       nullptr, nullptr),
+            1);
+  EXPECT_STREQ(cookbook_attention_error(), "attention: this level takes bf16 only");
 }
 
 }  // namespace

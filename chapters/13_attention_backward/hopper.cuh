@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared by levels 3 to 7, which have the same tiles: a block has 128 keys, 64 per warpgroup, and
+// Shared by levels 3 to 9, which have the same tiles: a block has 128 keys, 64 per warpgroup, and
 // walks over query tiles. How tiles are loaded, the matrix multiplications of one tile, and
 // the host side.
 //
@@ -154,7 +154,7 @@ __device__ __forceinline__ void start_query_part(float (&dq)[QueryPart<C>::kCoun
   wgmma_commit();
 }
 
-/// Host side of levels 3 to 7.
+/// Host side of levels 3 to 9.
 struct HopperPlan : PlanBase {
   Maps maps;
   /// `queries`: per tile.

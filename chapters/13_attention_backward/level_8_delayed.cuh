@@ -112,26 +112,30 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-struct Delayed : PartsLevel<DelayedConfig> {
+/// Host side of this level and the next.
+template <template <int> class ConfigOf>
+struct DelayedLevel : PartsLevel<ConfigOf> {
+  using Parts = PartsLevel<ConfigOf>;
+  static Claims claims(const Problem& p) {
+    return {tma_stores("dq_sums").bytes(4 * p.head_dim() * Parts::loaded_queries(p, true)),
+            faster_than_previous(1.01)};
+  }
+  static void run(const HopperPlan& plan, Stream stream) {
+    plan.before(stream, true);
+    Parts::launch_tiles(plan, stream, [](auto config) { return delayed_kernel<decltype(config)>; });
+    Parts::convert(plan, stream);
+  }
+};
+
+struct Delayed : DelayedLevel<DelayedConfig> {
   static constexpr LevelText text{
       .name = "delayed",
       .changed = "dk of a tile during s and dp of the next; three stages",
       .expect =
           "710 TFLOP/s: the tensor cores have dk to compute during the exponentials and until ds "
-          "is "
-          "in shared memory",
+          "is in shared memory",
       .cost = "dk reads ds from shared memory; all 227 KB of it are in use",
   };
-
-  static Claims claims(const Problem& p) {
-    return {tma_stores("dq_sums").bytes(4 * p.head_dim() * loaded_queries(p, true)),
-            faster_than_previous(1.01)};
-  }
-  static void run(const Plan& plan, Stream stream) {
-    plan.before(stream, true);
-    launch_tiles(plan, stream, [](auto config) { return delayed_kernel<decltype(config)>; });
-    convert(plan, stream);
-  }
 };
 
 }  // namespace cookbook::attention::backward

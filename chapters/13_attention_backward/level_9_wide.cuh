@@ -11,7 +11,7 @@ namespace cookbook::attention::backward {
 template <int kDim>
 struct WideConfig : BulkAddConfig<kDim, kDim == 64 ? 128 : 64, kDim == 64 ? 2 : 3> {};
 
-struct Wide : PartsLevel<WideConfig> {
+struct Wide : DelayedLevel<WideConfig> {
   static constexpr LevelText text{
       .name = "wide",
       .changed = "head dimension 64: 128 queries per tile",
@@ -20,16 +20,6 @@ struct Wide : PartsLevel<WideConfig> {
           "as many queries",
       .cost = "two stages instead of three",
   };
-
-  static Claims claims(const Problem& p) {
-    return {tma_stores("dq_sums").bytes(4 * p.head_dim() * loaded_queries(p, true)),
-            faster_than_previous(1.01)};
-  }
-  static void run(const Plan& plan, Stream stream) {
-    plan.before(stream, true);
-    launch_tiles(plan, stream, [](auto config) { return delayed_kernel<decltype(config)>; });
-    convert(plan, stream);
-  }
 };
 
 }  // namespace cookbook::attention::backward

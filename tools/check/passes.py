@@ -6,10 +6,12 @@ and everything else those of the other.
 """
 import re
 from difflib import SequenceMatcher
+from pathlib import Path
 
 from rewrite import MARKER, OWN, Rewriter, source_line, SOURCES
 
-DEVICES = {"t4": 75, "a100": 80, "rtx3090": 86, "rtx4090": 89, "h100": 90, "h200": 90, "b200": 100, "rtx5090": 120}
+TABLE = Path(__file__).resolve().parents[2] / "common/backend/simt/runtime/devices.cpp"
+DEVICES = {name: int(number) for name, number in re.findall(r'\{"(\w+)", "[^"]+", (\d+),', TABLE.read_text())}
 
 
 def architecture(environment):

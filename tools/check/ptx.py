@@ -505,6 +505,12 @@ def bulk_store(one):
     return f"::cookbook::bulk_store({one.memory(0, space='global')}, {one.memory(1, 'const void')}, {one.read(2, 'u32')})"
 
 
+@row(r"cp\.reduce\.async\.bulk\.global\.shared::cta\.bulk_group(\.L2::cache_hint)?\.add\.f32")
+def bulk_add(one):
+    return f"::cookbook::bulk_store_add({one.memory(0, 'float', 'global')}, {one.memory(1, 'const void')}, " \
+        f"{one.read(2, 'u32')} / 4)"
+
+
 @row(r"cp\.async\.bulk\.(?P<what>commit_group|wait_group)(?P<read>\.read)?")
 def bulk_group(one, what, read):
     if what == "commit_group":

@@ -209,6 +209,7 @@ __global__ void __cluster_dims__(2, 1, 1)
     w::tma_store_add_2d(&to2, tile, 0, rows);
     w::tma_store_3d(&to3, tile + 2048, 0, rows, 0);
     w::bulk_store(copied + 512 * block, tile + 7168, 512);
+    w::bulk_store_add(reinterpret_cast<float*>(copied + 1024), tile, 64);
     w::tma_store_commit();
     w::tma_store_wait_read<0>();
   }
@@ -292,10 +293,10 @@ int main() {
   uint32_t *out, *flag;
   uint64_t* wide;
   check(cudaMalloc(&in, kBytes) || cudaMalloc(&out, kOut) || cudaMalloc(&two, kBytes) ||
-        cudaMalloc(&three, kBytes) || cudaMalloc(&copied, 1024) || cudaMalloc(&flag, 4) ||
+        cudaMalloc(&three, kBytes) || cudaMalloc(&copied, 1280) || cudaMalloc(&flag, 4) ||
         cudaMalloc(&wide, 8));
   check(cudaMemcpy(in, values.data(), kBytes, cudaMemcpyHostToDevice));
-  check(cudaMemset(two, 0, kBytes) || cudaMemset(three, 0, kBytes));
+  check(cudaMemset(two, 0, kBytes) || cudaMemset(three, 0, kBytes) || cudaMemset(copied, 0, 1280));
   const auto print = [&](const char* kernel) {
     printf("%s %016llx\n", kernel, static_cast<unsigned long long>(hash_of(out, kOut)));
     check(cudaMemset(out, 0, kOut));
@@ -311,7 +312,7 @@ int main() {
   print("tensors");
   printf("stored %016llx %016llx %016llx\n", static_cast<unsigned long long>(hash_of(two, kBytes)),
          static_cast<unsigned long long>(hash_of(three, kBytes)),
-         static_cast<unsigned long long>(hash_of(copied, 1024)));
+         static_cast<unsigned long long>(hash_of(copied, 1280)));
   warpgroups<<<1, 128, 8192>>>(in, out), print("warpgroups");
   check(cudaFree(in) || cudaFree(out) || cudaFree(two) || cudaFree(three) || cudaFree(copied) ||
         cudaFree(flag) || cudaFree(wide));

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "common/backend/simt/language/intrinsics.hpp"
+#include "common/device/bulk_add.cuh"
 #include "common/device/cluster_async.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/math.cuh"
