@@ -3,7 +3,7 @@
 # Records what the pictures of the chapters show again, on the SIMT backend.
 #   plots/pictures.sh            into plots/results/simt/pictures; then ./run plots draws them
 #   plots/pictures.sh FOLDER     into another folder (the test that compares them)
-# Needs the programs of the SIMT backend (make BACKEND=simt).
+# Needs the programs of the SIMT backend (make BACKEND=simt) and its chapter-6-timeline.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=${COOKBOOK_BUILD:-build/simt} folder=${1:-plots/results/simt/pictures}

@@ -48,6 +48,21 @@ namespace cookbook {
   endif()
 endfunction()
 
+# cookbook_link_traced(<program> <objects> <kernels>): links a program with the harness, the levels in
+# the object library <objects> and, if there is one, the library <kernels>, both compiled for the
+# tracer. A program <name>-traced counts; any other checks.
+function(cookbook_link_traced program objects kernels)
+  target_sources(${program} PRIVATE $<TARGET_OBJECTS:${objects}>)
+  if(TARGET ${kernels})
+    target_link_libraries(${program} PRIVATE $<LINK_ONLY:${kernels}>)
+  endif()
+  if(program MATCHES "-traced$")
+    target_link_libraries(${program} PRIVATE cookbook_runner_traced)
+  else()
+    target_link_libraries(${program} PRIVATE cookbook_runner cookbook_tracing)
+  endif()
+endfunction()
+
 # cookbook_exercises(<program>): the target <program>-exercises, for `./run exercise`, which makes
 # exercises/<program> and its traced twin: as <program>, but of its levels only the exercises are
 # compiled, and an edit of one takes a fraction of the time. The caller sets `generated`.
@@ -57,16 +72,13 @@ function(cookbook_exercises name)
     "#include \"common/harness/contract/exercises_only.hpp\"\n// The above comes first.\n#include \"${generated}_levels.cu\"\n"
     @ONLY)
   cookbook_kernel_sources(${generated}_exercises.cu)
+  add_library(${name}-exercises-levels OBJECT EXCLUDE_FROM_ALL ${generated}_exercises.cu)
+  target_link_libraries(${name}-exercises-levels PRIVATE cookbook_kernel_traced)
   foreach(mode "" "-traced")
-    string(REPLACE "-" "_" suffix "${mode}")
     set(target ${name}-exercises${mode})
-    add_executable(${target} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/common/harness/run/main.cpp
-      ${generated}_exercises.cu)
+    add_executable(${target} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/common/harness/run/main.cpp)
     target_compile_definitions(${target} PRIVATE COOKBOOK_CHAPTER=${entry})
-    target_link_libraries(${target} PRIVATE cookbook_kernel${suffix} cookbook_runner${suffix})
-    if(TARGET ${name}-kernels${mode})
-      target_link_libraries(${target} PRIVATE ${name}-kernels${mode})
-    endif()
+    cookbook_link_traced(${target} ${name}-exercises-levels ${name}-kernels-traced)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}${mode}
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/exercises)
   endforeach()
@@ -146,7 +158,9 @@ function(cookbook_ladders name source root)
   endif()
   add_executable(${name} ${main})
   target_compile_definitions(${name} PRIVATE COOKBOOK_CHAPTER=${entry})
-  target_link_libraries(${name} PRIVATE ${name}-levels cookbook_runner)
+  if(COOKBOOK_BACKEND STREQUAL "cuda")
+    target_link_libraries(${name} PRIVATE ${name}-levels cookbook_runner)
+  endif()
   if(COOKBOOK_BACKEND STREQUAL "cuda" AND EXISTS ${source}/libraries.cu)
     file(STRINGS ${source}/libraries.cu needs_nvcc REGEX "^// needs: nvcc" LIMIT_COUNT 1)
     if(NOT needs_nvcc)
@@ -161,13 +175,18 @@ function(cookbook_ladders name source root)
     target_compile_definitions(${name} PRIVATE COOKBOOK_LIBRARIES=${libraries})
   endif()
 
-  # Kernels with marks, for --timeline: built when ./run is asked for it. On the SIMT backend the
-  # program itself can record.
-  if(COOKBOOK_BACKEND STREQUAL "cuda" AND NOT EXISTS ${source}/levels.cu)
-    add_executable(${name}-timeline EXCLUDE_FROM_ALL ${main} ${levels} ${tokens} ${kernels})
-    target_compile_definitions(${name}-timeline PRIVATE COOKBOOK_CHAPTER=${entry}
-      COOKBOOK_TIMELINE=1)
-    target_link_libraries(${name}-timeline PRIVATE cookbook_kernel cookbook_runner)
+  # Kernels with marks, for --timeline: built when ./run is asked for it.
+  if(NOT EXISTS ${source}/levels.cu)
+    add_executable(${name}-timeline EXCLUDE_FROM_ALL ${main})
+    target_compile_definitions(${name}-timeline PRIVATE COOKBOOK_CHAPTER=${entry})
+    target_link_libraries(${name}-timeline PRIVATE cookbook_runner)
+    if(COOKBOOK_BACKEND STREQUAL "cuda")
+      target_sources(${name}-timeline PRIVATE ${levels} ${tokens} ${kernels})
+      target_compile_definitions(${name}-timeline PRIVATE COOKBOOK_TIMELINE=1)
+      target_link_libraries(${name}-timeline PRIVATE cookbook_kernel)
+    else()
+      target_link_libraries(${name}-timeline PRIVATE ${name}-levels)
+    endif()
   endif()
 
   if(COOKBOOK_BACKEND STREQUAL "simt")
@@ -182,6 +201,9 @@ function(cookbook_ladders name source root)
     target_compile_definitions(${name}-traced PRIVATE COOKBOOK_CHAPTER=${entry})
     target_link_libraries(${name}-traced PRIVATE ${name}-levels-traced cookbook_runner_traced)
     add_dependencies(${name} ${name}-traced)
+    # The program checks the kernels that the other one counts. They take twice the time of those
+    # without the tracer's hooks, and compiling both takes longer than that.
+    cookbook_link_traced(${name} ${name}-levels-traced ${name}-kernels-traced)
   endif()
 
   file(GLOB sidebars CONFIGURE_DEPENDS ${source}/sidebar_*.cu)

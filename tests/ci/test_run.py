@@ -149,13 +149,13 @@ class Run(Scripts):
             self.expect(self.run_it(asked), 2, "", f"run: {line}\n")
         self.assertEqual(self.log(), "")
 
-    def test_a_timeline_is_of_one_chapter_and_built_apart_where_there_is_a_gpu(self):
+    def test_a_timeline_is_of_one_chapter_and_built_apart(self):
         done = self.run_it("--timeline", "t.json")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"^run: --timeline records a level of one chapter, .*\n$")
         self.assertEqual(self.run_it("11", "--timeline", "new/t.json").stdout, "11: --timeline new/t.json\n")
         self.assertTrue((self.root / "new").is_dir())
-        self.assertNotIn("timeline", self.log())
+        self.assertIn("--build build/simt -j 2 --target chapter-11-timeline\n", self.log())
         self.gpu("release 13.0, V13.0.48")
         self.run_it("11", "--timeline", "t.json", backend="cuda")
         self.assertIn("--build build/cuda -j 2 --target chapter-11-timeline\n", self.log())

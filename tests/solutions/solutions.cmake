@@ -42,17 +42,18 @@ function(cookbook_assemble target name folder shadow)
 endfunction()
 
 # cookbook_solution_program(<name> <output> <source> <shadow> <files target>...): the executable
-# build/simt/solutions/<output> and its traced twin.
+# build/simt/solutions/<output> and its traced twin, from the object library solution-<name>-source.
 function(cookbook_solution_program name output source shadow)
+  add_library(solution-${name}-source OBJECT ${source})
+  target_include_directories(solution-${name}-source BEFORE PRIVATE ${shadow})
+  target_link_libraries(solution-${name}-source PRIVATE cookbook_kernel_traced cookbook_runner_traced)
+  add_dependencies(solution-${name}-source ${ARGN})
   foreach(mode "" "-traced")
-    string(REPLACE "-" "_" suffix "${mode}")
     set(target solution-${name}${mode})
-    add_executable(${target} ${source})
-    target_include_directories(${target} BEFORE PRIVATE ${shadow})
-    target_link_libraries(${target} PRIVATE cookbook_kernel${suffix} cookbook_runner${suffix})
-    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${output}${mode}
+    add_executable(${target})
+    cookbook_link_traced(${target} solution-${name}-source ${output}-kernels-traced)
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${output}${mode} LINKER_LANGUAGE CXX
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/solutions)
-    add_dependencies(${target} ${ARGN})
     add_dependencies(exercises-test ${target})
   endforeach()
 endfunction()
@@ -70,22 +71,17 @@ foreach(number IN LISTS chapters)
     ${solutions}/${number} solution-${number}-files)
   add_dependencies(exercises-test chapter-${number})
   list(FILTER assembled INCLUDE REGEX "[.]wrong[.]cuh$")
-  foreach(mode "" "-traced")
-    set(target solution-${number}${mode})
-    target_compile_definitions(${target} PRIVATE COOKBOOK_CHAPTER=chapter_${number}
-      COOKBOOK_LADDER="chapters/${folder}/ladder.hpp")
-    if(TARGET chapter-${number}-kernels${mode})
-      target_link_libraries(${target} PRIVATE chapter-${number}-kernels${mode})
-    endif()
-    if(number EQUAL 11)
-      target_compile_definitions(${target} PRIVATE COOKBOOK_WITHOUT_SPACES=1)
-      target_link_libraries(${target} PRIVATE cookbook_tune)
-    endif()
-    if(assembled)
-      target_compile_definitions(${target} PRIVATE COOKBOOK_WRONG_FILE="${assembled}"
-        COOKBOOK_WRONG_LEVEL=${wrong_level_${number}})
-    endif()
-  endforeach()
+  target_compile_definitions(solution-${number}-source PRIVATE COOKBOOK_CHAPTER=chapter_${number}
+    COOKBOOK_LADDER="chapters/${folder}/ladder.hpp")
+  if(number EQUAL 11)
+    target_compile_definitions(solution-${number}-source PRIVATE COOKBOOK_WITHOUT_SPACES=1)
+    target_link_libraries(solution-${number} PRIVATE cookbook_tune)
+    target_link_libraries(solution-${number}-traced PRIVATE cookbook_tune)
+  endif()
+  if(assembled)
+    target_compile_definitions(solution-${number}-source PRIVATE COOKBOOK_WRONG_FILE="${assembled}"
+      COOKBOOK_WRONG_LEVEL=${wrong_level_${number}})
+  endif()
 endforeach()
 
 # The same of the capstones, all in one program: build/simt/solutions/capstone-solutions.
@@ -116,5 +112,3 @@ string(PREPEND includes "${levels}\n")
 set(folder "capstones, with solutions as their exercises")
 configure_file(${PROJECT_SOURCE_DIR}/common/cmake/levels.hpp.in ${shadow}/generated/levels.hpp @ONLY)
 cookbook_solution_program(capstones capstone-solutions solutions/capstones.cpp ${shadow} ${files})
-set_source_files_properties(solutions/solution.cpp solutions/capstones.cpp PROPERTIES
-  COMPILE_OPTIONS "$<$<NOT:$<BOOL:$<TARGET_PROPERTY:COOKBOOK_TRACED>>>:-O1>")

@@ -13,7 +13,7 @@ add_custom_target(check DEPENDS cookbook_backend cookbook_program
 # nvcc lets more pass than the standard; C++20 because the backend needs it.
 cookbook_json(common -std=gnu++20 -DCOOKBOOK_SIMT=1 -fpermissive -Wno-narrowing -Wno-psabi
   -Wno-unknown-pragmas)
-cookbook_json(plain ${COOKBOOK_KERNEL_OPTIONS})
+cookbook_json(plain -O1 ${COOKBOOK_KERNEL_OPTIONS})
 cookbook_json(traced ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS} -DCOOKBOOK_TRACED=1)
 set(whole -Wl,--whole-archive)
 set(parts -Wl,--no-whole-archive)

@@ -97,8 +97,8 @@ def prepare(*targets, only=None, needs_gpu=True):
 
 
 def asks_for_marks(arguments):
-    """A timeline on a GPU is recorded by a program of its own, which nothing else builds."""
-    return backend == "cuda" and any(argument.startswith("--timeline") for argument in arguments)
+    """A timeline is recorded by a program of its own, which nothing else builds."""
+    return any(argument.startswith("--timeline") for argument in arguments)
 
 
 # --- verbs -----------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def one_chapter(number, arguments):
     taken = with_folders(arguments)
     prepare(f"chapter-{number}")
     if asks_for_marks(arguments):
-        prepare(f"chapter-{number}-timeline", only="cuda")
+        prepare(f"chapter-{number}-timeline", only=backend)
     replace_by(f"build/{backend}/chapter-{number}", *taken)
 
 
@@ -325,7 +325,7 @@ def own_ladder(given, arguments):
     with tools_of(backend):
         capstone.build_all(backend)
         if asks_for_marks(arguments):
-            capstone.build("cuda", "kit", f"{capstone.program}-timeline")
+            capstone.build(backend, "kit", f"{capstone.program}-timeline")
     replace_by(f"{capstone.build_folder}/{backend}/{capstone.program}", *taken)
 
 

@@ -19,6 +19,7 @@
 #include "common/harness/verdict/isolate.hpp"
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/timeline.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #else
 #include "common/bench/bench.hpp"
 #endif
@@ -90,12 +91,35 @@ void write(const Options& options, const Recorded& recorded,
              recorded.level->name, size_text(recorded.run.size));
 }
 
+/// The program whose kernels make marks, beside this one.
+std::string program_with_marks(const std::string& program) {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto found = self.parent_path() / (program + "-timeline");
+  if (!std::filesystem::exists(found, error)) {
+    throw UsageError(fmt::format(
+        "--timeline needs the program {}-timeline, which ./run builds when it is asked for one",
+        program));
+  }
+  return found.string();
+}
+
+/// Has that program record the same.
+int request_there(const Chapter& chapter, const Options& options, const Recorded& recorded) {
+  Options request = options;
+  request.ladder = recorded.run.ladder->name;
+  request.levels = {recorded.level->name};
+  request.sizes = {size_text(recorded.run.size)};
+  return run_request(program_with_marks(chapter.program()), request);
+}
+
 #if COOKBOOK_SIMT
 constexpr const char* kNoTimes =
     "order of the marks in one schedule of the SIMT backend; ts counts marks and is no time";
 
 int record(const Chapter& chapter, const Options& options, const Recorded& recorded,
            const std::function<void(Stream)>& run) {
+  if (simt::tracing_available()) return request_there(chapter, options, recorded);
   nlohmann::json found;
   const Outcome outcome = run_isolated(
       recorded.run.isolation,
@@ -127,14 +151,6 @@ int record(const Chapter& chapter, const Options& options, const Recorded& recor
 }
 #else
 constexpr std::uint32_t kWarps = 32, kCapacity = 4096;  // of a block; marks of a warp
-
-/// The program whose kernels make marks, beside this one, or "" when it was not built.
-std::string program_with_marks(const std::string& program) {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto found = self.parent_path() / (program + "-timeline");
-  return std::filesystem::exists(found, error) ? found.string() : std::string();
-}
 
 double median_us(const LevelEntry& level, const std::function<void(Stream)>& run) {
   BenchOptions options;
@@ -174,17 +190,7 @@ int record_here(const Chapter& chapter, const Options& options, const Recorded& 
 /// Starts that program, and compares its time with the one of this program, which has no marks.
 int record_there(const Chapter& chapter, const Options& options, const Recorded& recorded,
                  const std::function<void(Stream)>& run) {
-  const std::string program = program_with_marks(chapter.program());
-  if (program.empty()) {
-    throw UsageError(fmt::format(
-        "--timeline needs the program {}-timeline, which ./run builds when it is asked for one",
-        chapter.program()));
-  }
-  Options request = options;
-  request.ladder = recorded.run.ladder->name;
-  request.levels = {recorded.level->name};
-  request.sizes = {size_text(recorded.run.size)};
-  const int status = run_request(program, request);
+  const int status = request_there(chapter, options, recorded);
   if (status != 0) return status;
   Json trace = Json::parse(std::ifstream(options.timeline));
   Json& metadata = trace["otherData"];
