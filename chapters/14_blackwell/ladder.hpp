@@ -6,17 +6,13 @@
 
 namespace cookbook {
 
-namespace blackwell {
-
 /// What the tensor cores of sm_100 can do per second: kPerClock operations per SM and clock, as
 /// NVIDIA's data sheet of the B200 gives for dense matrices at 1.85 GHz. 0 where the clock is not
 /// known.
 template <int kPerClock>
-double documented_rate(const DeviceInfo& device) {
+double documented_tensor_rate(const DeviceInfo& device) {
   return device.cc_major == 10 ? 1e6 * kPerClock * device.sm_count * device.clock_mhz : 0;
 }
-
-}  // namespace blackwell
 
 inline Chapter chapter_14() {
   using namespace gemm;
@@ -26,10 +22,11 @@ inline Chapter chapter_14() {
   ladder.dtype = "bf16";
   ladder.layout = "NN";
   ladder.roof = Roof::own;
-  ladder.operations = {"FLOP", &blackwell::documented_rate<8192>};
+  ladder.operations = {"FLOP", &documented_tensor_rate<8192>};
   ladder.gpu_size = {8192, 8192, 8192};
   ladder.check_size = {384, 512, 320};
-  ladder.trace_size = {256, 768, 320};  // six tiles, three of pairs, on four SMs: some take a second
+  ladder.trace_size = {256, 768,
+                       320};  // six tiles, three of pairs, on four SMs: some take a second
   ladder.test_sizes = {{1, 8, 8},      {8, 8, 1000},    {31, 40, 64},    {128, 256, 64},
                        {127, 136, 72}, {129, 264, 128}, {257, 120, 200}, {97, 104, 448},
                        {128, 128, 0},  {384, 512, 320}, {16, 1000, 48}};
@@ -41,7 +38,7 @@ inline Chapter chapter_14() {
   mxfp8.dtype = "e4m3";
   mxfp8.layout = "NT";
   mxfp8.roof = Roof::own;
-  mxfp8.operations = {"FLOP", &blackwell::documented_rate<16384>};
+  mxfp8.operations = {"FLOP", &documented_tensor_rate<16384>};
   mxfp8.gpu_size = {8192, 8192, 8192};
   mxfp8.check_size = {256, 384, 384};
   mxfp8.trace_size = {256, 384, 384};  // six tiles on four SMs
@@ -54,7 +51,7 @@ inline Chapter chapter_14() {
   nvfp4.dtype = "e2m1";
   nvfp4.layout = "NT";
   nvfp4.roof = Roof::own;
-  nvfp4.operations = {"FLOP", &blackwell::documented_rate<32768>};
+  nvfp4.operations = {"FLOP", &documented_tensor_rate<32768>};
   nvfp4.gpu_size = {8192, 8192, 8192};
   nvfp4.check_size = {256, 384, 768};
   nvfp4.trace_size = {256, 384, 768};
@@ -63,6 +60,7 @@ inline Chapter chapter_14() {
   nvfp4.levels = rows<microscaling::BlackwellNvfp4>();
 
   chapter.ladders = {ladder, mxfp8, nvfp4};
+  chapter.exercises = {make_level<ExerciseCommit>(), make_level<ExerciseReaders>()};
   return chapter;
 }
 

@@ -39,6 +39,11 @@ struct Config : blackwell_two_accumulators::Config {
   static constexpr int kStorers = 8;  // warps that read an accumulator, of both blocks
   template <class C>
   using Tiles = StaticTiles<C>;
+
+  /// One arrival at the even block's barrier: this warp has read the accumulator.
+  static __device__ __forceinline__ void release(uint64_t* stored) {
+    mbarrier_arrive_cluster(stored, 0);
+  }
 };
 
 template <class C>
@@ -129,13 +134,14 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       const TileIndex tile = blackwell::tile_at<C>(tiles.t, e);
       mbarrier_wait(&smem.multiplied[half.stage], half.phase);
       tcgen05_fence_after_thread_sync();
-      blackwell::store_accumulator<C::kTileN>(
-          base + static_cast<uint32_t>(half.stage * C::kTileN), out, e,
-          tile.m * C::kTileM + rank * C::kBlockM, tile.n * C::kTileN, [&] {
-            tcgen05_fence_before_thread_sync();
-            __syncwarp();
-            if (lane_idx() == 0) mbarrier_arrive_cluster(&smem.stored[half.stage], 0);
-          });
+      blackwell::store_accumulator<C::kTileN>(base + static_cast<uint32_t>(half.stage * C::kTileN),
+                                              out, e, tile.m * C::kTileM + rank * C::kBlockM,
+                                              tile.n * C::kTileN, [&] {
+                                                tcgen05_fence_before_thread_sync();
+                                                __syncwarp();
+                                                if (lane_idx() == 0)
+                                                  C::release(&smem.stored[half.stage]);
+                                              });
     }
   } else if (elect_one()) {
     Tiles::schedule(smem.tiles);
