@@ -91,8 +91,8 @@ constexpr Layout layout_of(Format format) {
     case Format::tf32: return {8, 10, 13};
     case Format::e4m3: return {4, 3, 0};
     case Format::e5m2: return {5, 2, 0};
+    default: return {};  // sm_100 only
   }
-  return {};
 }
 inline constexpr Layout kSingle = {8, 23, 0};
 inline constexpr Layout kHalf = {5, 10, 0};

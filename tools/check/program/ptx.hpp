@@ -8,6 +8,9 @@
 #include <type_traits>
 
 #include "common/backend/simt/language/intrinsics.hpp"
+#include "common/backend/simt/units/clc.hpp"
+#include "common/backend/simt/units/tcgen05.hpp"
+#include "common/backend/simt/units/tmem.hpp"
 #include "common/device/bulk_add.cuh"
 #include "common/device/cluster_async.cuh"
 #include "common/device/cp_async.cuh"
@@ -24,7 +27,11 @@ namespace cookbook::simt::ptx {
 template <size_t kBytes>
 using Bits = std::conditional_t<
     kBytes == 1, uint8_t,
-    std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
+    std::conditional_t<
+        kBytes == 2, uint16_t,
+        std::conditional_t<
+            kBytes == 4, uint32_t,
+            std::conditional_t<kBytes == 8, uint64_t, unsigned __int128>>>>;
 
 /// As reinterpret(), of types with constructors too.
 template <class To, class From>
@@ -351,7 +358,11 @@ __forceinline__ uint64_t arrive(uint64_t* bar, uint32_t count, bool of_cluster) 
     mbarrier_arrive(bar, count);
   return state;
 }
-__forceinline__ uint64_t arrive_expect_bytes(uint64_t* bar, uint32_t bytes) {
+__forceinline__ uint64_t arrive_expect_bytes(uint64_t* bar, uint32_t bytes, bool of_cluster) {
+  if (of_cluster || find_remote(bar).is_other) {
+    mbarrier_arrive_expect_tx_at(bar, bytes, of_cluster);
+    return 0;
+  }
   const uint64_t state = mbarrier_parity(bar);
   mbarrier_arrive_expect_tx(bar, bytes);
   return state;
@@ -360,6 +371,15 @@ __forceinline__ void expect_bytes(uint64_t* bar, uint32_t bytes) { mbarrier_expe
 __forceinline__ void store_async(void* to, const void* value, size_t bytes, uint64_t* bar) {
   const Remote place = find_remote(static_cast<uint64_t*>(to)), barrier = find_remote(bar);
   simt::store_async(place.own, value, static_cast<int>(bytes), barrier.own, place.rank);
+}
+
+// ---- cluster launch control ----
+
+__forceinline__ bool is_canceled(unsigned __int128 answer) {
+  return clc_is_canceled(static_cast<uint64_t>(answer), static_cast<uint64_t>(answer >> 64));
+}
+__forceinline__ uint3 first_block(unsigned __int128 answer) {
+  return clc_first_block(static_cast<uint64_t>(answer), static_cast<uint64_t>(answer >> 64));
 }
 
 // ---- wgmma ----

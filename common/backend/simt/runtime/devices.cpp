@@ -155,6 +155,12 @@ void require_sm_90a(const char* what, void* pc) {
   fail_at(pc, "{} needs sm_90a, which only cc 9.0 has; this is the {}", what, device_info().name);
 }
 
+// cc 10.0 and 10.3; what they have in common.
+void require_sm_100a(const char* what, void* pc) {
+  if (device_info().cc() / 10 == 10) return;
+  fail_at(pc, "{} needs sm_100a or sm_103a; this is the {}", what, device_info().name);
+}
+
 }  // namespace simt
 
 const DeviceInfo& device_info() { return simt::current_model().info; }

@@ -40,8 +40,9 @@ const SmLimits& sm_limits();
 unsigned resident_blocks_per_sm(size_t shared_bytes, unsigned block_threads);
 
 // Fails unless the model device can execute `what`: an instruction of sm_`needed`, or one of the
-// architecture-specific target sm_90a, which later devices do not have.
+// architecture-specific targets sm_90a and sm_100a, which later devices do not have.
 void require_capability(int needed, const char* what, void* pc);
 void require_sm_90a(const char* what, void* pc);
+void require_sm_100a(const char* what, void* pc);
 
 }  // namespace cookbook::simt

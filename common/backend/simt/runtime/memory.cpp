@@ -231,7 +231,10 @@ uint32_t shared_address(const void* pointer) {
   if (const Block* block = find_shared_block(pointer)) {
     const auto offset = static_cast<uint32_t>(address - reinterpret_cast<uintptr_t>(block->shared));
     const bool own = block == current_thread->block;
-    return (own ? 0 : (block->index + 1) << kRankShift) + kDynamicSharedAddress + offset;
+    const uint32_t window = block->group->launch->cluster > 1 ? block->rank
+                            : own                             ? 0
+                                                              : block->index + 1;
+    return (window << kRankShift) + kDynamicSharedAddress + offset;
   }
   uint32_t base = kStaticSharedAddress;
   for (const Range& range : static_shared_ranges) {
@@ -252,7 +255,11 @@ void* shared_pointer(uint32_t address) {
     }
   } else if (offset >= kDynamicSharedAddress) {
     Group& group = current_worker->group;
-    if (rank == 0) return current_thread->block->shared + (offset - kDynamicSharedAddress);
+    const Block& own = *current_thread->block;
+    if (group.launch->cluster > 1 && rank < group.block_count) {
+      return group.blocks[rank]->shared + (offset - kDynamicSharedAddress);
+    }
+    if (rank == 0) return own.shared + (offset - kDynamicSharedAddress);
     if (rank <= group.block_count) {
       return group.blocks[rank - 1]->shared + (offset - kDynamicSharedAddress);
     }

@@ -58,6 +58,16 @@ struct LaunchState {
   uint64_t seed = 1;
   std::atomic<uint64_t> next_group{0};  // groups that have started; beyond group_total: all
   uint64_t group_total = 0;
+  std::function<uint64_t(uint64_t)> group_at;  // the i-th group that starts
+  // The next group, which then does not start but is the caller's; false: all have started.
+  bool take_group(uint64_t& group) {
+    uint64_t next = next_group.load();
+    do {
+      if (next >= group_total) return false;
+    } while (!next_group.compare_exchange_weak(next, next + 1));
+    group = group_at(next);
+    return true;
+  }
   std::atomic<bool> abandoned{false};
   // For the watchdog: groups that have started may wait for others that have not.
   std::function<void()> add_workers;

@@ -2,13 +2,17 @@
 // What the asynchronous units remember about a thread, a block and a group.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "common/backend/simt/runtime/thread_hierarchy.hpp"
+#include "common/backend/simt/units/tmem.hpp"
 
 namespace cookbook::simt {
 
@@ -51,18 +55,39 @@ struct WgmmaThreadState {
   std::deque<WgmmaBatch> pending;
 };
 
+// A tcgen05.ld that the thread has not waited for, and the variables that it writes.
+struct PendingTmemLoad {
+  uint32_t lane, column, offset;
+  TmemShape shape;
+  int repeat;
+  bool pack, arrived;
+  std::vector<uint32_t*> registers;
+};
+
+// What a thread has issued to the tensor core of sm_100: executed in this order.
+struct Tcgen05State {
+  std::deque<std::function<void()>> queue;
+  // For the tracer: what later operations of the thread are ordered after, by accumulator and shape.
+  std::map<std::array<uint32_t, 4>, char> chains;
+  char copies = 0, products = 0, all = 0;
+};
+
 struct ThreadUnits : UnitState {
   CpAsyncState cp_async;
   BulkStoreState bulk;
   WgmmaThreadState wgmma;
+  std::vector<PendingTmemLoad> tmem_loads;
+  std::unique_ptr<Tcgen05State> tcgen05;
 };
 
 struct Warpgroup;
+struct TensorMemory;
 
 struct BlockUnits : UnitState {
   BlockUnits();
   ~BlockUnits() override;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
+  std::unique_ptr<TensorMemory> tensor_memory;
   // What a warpgroup wanted at its n-th setmaxnreg: the first of its threads that came.
   struct RegisterRequest {
     const Thread* first;
@@ -92,6 +117,7 @@ struct Mbarrier : Waitable {
 
 struct GroupUnits : UnitState {
   std::unordered_map<const uint64_t*, std::unique_ptr<Mbarrier>> mbarriers;
+  bool clc_declined = false;  // a thread has seen that a request for another cluster failed
 };
 
 ThreadUnits& thread_units(Thread& thread);

@@ -18,6 +18,9 @@ int least_exponent(Format format) {
     case Format::f16:
     case Format::e5m2: return -14;
     case Format::e4m3: return -6;
+    case Format::e3m2: return -2;
+    case Format::e2m3:
+    case Format::e2m1: return 0;
     case Format::bf16:
     case Format::tf32: break;
   }
@@ -121,27 +124,36 @@ COOKBOOK_SIMT_WIDE bool add_group(const GroupOf8& group, float* d) {
   const Ints left_out = (largest > kLargestFast) | ((largest < kLeastFast) & (largest > kNone));
   const Ints shift = largest < kLeastFast ? Ints{} : group.fraction_bits - largest;
   const Floats scale = reinterpret_cast<Floats>((shift + 127) << 23);
-  // A term is less than 2^27, so eight of them and c fit 32 bits, and there are at most two eights
-  // (or terms of fp8, far smaller).
+  // A term is less than 2^27, so eight of them and c fit 32 bits; of 13 fraction bits all do.
   Ints first = __builtin_convertvector(before * scale, Ints), second{};
   const auto add = [&](Ints & sum, int k) __attribute__((always_inline)) {
     const Floats row = *reinterpret_cast<const Floats*>(group.b + k * group.stride);
     sum += __builtin_convertvector(group.a[k] * row * scale, Ints);
   };
   for (int k = 0; k < group.terms && k < 8; ++k) add(first, k);
-  for (int k = 8; k < group.terms; ++k) add(second, k);
+  const int end = group.fraction_bits > 13 ? std::min(group.terms, 16) : group.terms;
+  for (int k = 8; k < end; ++k) add(second, k);
+  Ints third{}, fourth{};
+  for (int k = 16; k < group.terms && end == 16; ++k) add(k < 24 ? third : fourth, k);
   // Cutting off bits of the fraction rounds towards 0; what stays fits fp32.
   const int64_t kept = -(int64_t{1} << (52 - group.result_bits));
-  const auto four = [&](FourInts upper, FourInts lower) __attribute__((always_inline)) {
-    const FourDoubles exact =
-        __builtin_convertvector(upper, FourDoubles) + __builtin_convertvector(lower, FourDoubles);
+  const auto doubles = [](FourInts numbers) __attribute__((always_inline)) {
+    return __builtin_convertvector(numbers, FourDoubles);
+  };
+  const auto four = [&](FourInts one, FourInts two, FourInts three, FourInts last)
+                        __attribute__((always_inline)) {
+    const FourDoubles exact = doubles(one) + doubles(two) + doubles(three) + doubles(last);
     const auto cut = reinterpret_cast<FourDoubles>(reinterpret_cast<FourLongs>(exact) & kept);
     return __builtin_convertvector(cut, FourFloats);
   };
   const FourFloats left = four(__builtin_shufflevector(first, first, 0, 1, 2, 3),
-                               __builtin_shufflevector(second, second, 0, 1, 2, 3));
+                               __builtin_shufflevector(second, second, 0, 1, 2, 3),
+                               __builtin_shufflevector(third, third, 0, 1, 2, 3),
+                               __builtin_shufflevector(fourth, fourth, 0, 1, 2, 3));
   const FourFloats right = four(__builtin_shufflevector(first, first, 4, 5, 6, 7),
-                                __builtin_shufflevector(second, second, 4, 5, 6, 7));
+                                __builtin_shufflevector(second, second, 4, 5, 6, 7),
+                                __builtin_shufflevector(third, third, 4, 5, 6, 7),
+                                __builtin_shufflevector(fourth, fourth, 4, 5, 6, 7));
   const Floats sum = __builtin_shufflevector(left, right, 0, 1, 2, 3, 4, 5, 6, 7) *
                      reinterpret_cast<Floats>((127 - shift) << 23);
   *reinterpret_cast<Floats*>(d) = left_out != 0 ? before : sum;
@@ -151,6 +163,8 @@ COOKBOOK_SIMT_WIDE bool add_group(const GroupOf8& group, float* d) {
 }
 
 }  // namespace
+
+SumRule tcgen05_rule(int depth) { return {depth, 25, 23}; }
 
 SumRule sum_rule(Format format, bool warpgroup, int cc) {
   if (is_fp8(format) && (warpgroup || cc == 89)) return {warpgroup ? 32 : 16, 13, 13};
@@ -194,9 +208,30 @@ uint32_t tensor_sum(const SumRule& rule, Format format_a, Format format_b, const
   return result != result ? 0x7fffffffu : std::bit_cast<uint32_t>(result);
 }
 
-void TensorSums::set_b(const SumRule& rule, Format format, const float* b, int stride, int columns,
-                       int depth) {
+float scaled_sum(const ScaledTerms& terms, float c) {
+  if (c != c || terms.is_nan) return std::bit_cast<float>(0x7fffffffu);
+  if (std::isinf(c)) return c;
+  int largest = exponent_of(c, -126);
+  for (int i = 0; i < terms.count; ++i) {
+    if (terms.significand[i] != 0) largest = std::max(largest, terms.exponent[i]);
+  }
+  if (largest < kNone) return 0;
+  double sum = std::trunc(std::ldexp(static_cast<double>(c), terms.fraction_bits - largest));
+  for (int i = 0; i < terms.count; ++i) {
+    sum += std::trunc(
+        std::ldexp(terms.significand[i], terms.exponent[i] + terms.fraction_bits - largest));
+  }
+  return to_single(std::ldexp(sum, largest - terms.fraction_bits), 23);
+}
+
+int tensor_exponent(Format format, float value) {
+  return exponent_of(value, least_exponent(format));
+}
+
+void TensorSums::set_b(const SumRule& rule, Format format_a, Format format, const float* b,
+                       int stride, int columns, int depth) {
   rule_ = rule;
+  format_a_ = format_a;
   format_ = format;
   b_ = b;
   stride_ = stride;
@@ -211,7 +246,7 @@ void TensorSums::set_b(const SumRule& rule, Format format, const float* b, int s
 }
 
 void TensorSums::add(const float* a, float* d) const {
-  const int least = least_exponent(format_);
+  const int least = least_exponent(format_a_);
   int a_exponents[kMaxDepth];
   for (int k = 0; k < depth_; ++k) a_exponents[k] = exponent_of(a[k], least);
   const int terms = std::min(rule_.terms, depth_);
@@ -225,7 +260,7 @@ void TensorSums::add(const float* a, float* d) const {
       }
       for (int lane = 0; lane < 8; ++lane) {
         if (left_out[lane] == 0) continue;
-        d[n + lane] = std::bit_cast<float>(tensor_sum(rule_, format_, format_, a + k,
+        d[n + lane] = std::bit_cast<float>(tensor_sum(rule_, format_a_, format_, a + k,
                                                       b_ + k * stride_ + n + lane, stride_, terms,
                                                       d[n + lane], false));
       }

@@ -35,6 +35,9 @@ void tmem_dealloc(uint32_t address, uint32_t columns, int cta_group);
 /// `offset`: of s16x32bx2 only.
 void tmem_load(uint32_t* registers, uint32_t address, TmemShape shape, int repeat,
                bool pack = false, uint32_t offset = 0);
+/// The same to variables that are no array.
+void tmem_load_to(uint32_t* const* registers, uint32_t address, TmemShape shape, int repeat,
+                  bool pack = false, uint32_t offset = 0);
 /// Stores from `registers`, whose values are taken at once. `unpack`: .unpack::16b.
 void tmem_store(uint32_t address, const uint32_t* registers, TmemShape shape, int repeat,
                 bool unpack = false, uint32_t offset = 0);
