@@ -110,6 +110,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
           load_next(smem, write, &map_a, &map_b, tile, k_block, rank);
         }
       }
+      // [quote tail]
+      for (int i = 0; i < C::kStages; ++i, write.advance()) {
+        mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);
+      }
+      // [end quote]
     }
   } else if (warp == C::kMmaWarp) {
     if (rank == 0 && elect_one()) {
