@@ -48,9 +48,8 @@ class DevicesTest : public testing::Test {
                 << name << ": " << ladder.name << " / " << level.name << " at " << size_text(size);
           }
           // One device of each set of instructions executes some blocks.
-          const bool executes =
-              name == "t4" || name == "rtx3090" || name == "h100" || name == "rtx5090" ||
-              (name == "b200" && chapter.number == 14);
+          const bool executes = name == "t4" || name == "rtx3090" || name == "h100" ||
+                                name == "rtx5090" || (name == "b200" && chapter.number == 14);
           const RunningBlocks sample(executes ? simt::RunBlocks::sample : simt::RunBlocks::none);
           EXPECT_EQ(device_complaint(level, small.problem(), small.pointers(), &supported), "")
               << name << ": " << ladder.name << " / " << level.name << " at "

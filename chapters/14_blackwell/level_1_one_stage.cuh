@@ -15,7 +15,8 @@ template <class C>
 struct Smem {
   Stage<C> stage;
   uint64_t full, empty;
-  uint32_t tmem;  // the address of the allocation
+  uint64_t multiplied;  // the accumulator is complete
+  uint32_t tmem;        // the address of the allocation
 };
 
 template <class C>
@@ -30,23 +31,26 @@ __global__ void __launch_bounds__(C::kThreads)
   if (threadIdx.x == 0) {
     mbarrier_init(&smem.full, 1);
     mbarrier_init(&smem.empty, 1);
+    mbarrier_init(&smem.multiplied, 1);
     fence_mbarrier_init();
   }
   __syncthreads();
   const uint32_t d = smem.tmem;
 
-  for (int k_block = 0; k_block < k_blocks; ++k_block) {
-    const uint32_t phase = k_block & 1;
-    // [quote one_stage]
-    if (threadIdx.x == 0) {
+  if (threadIdx.x == 0) {
+    for (int k_block = 0; k_block < k_blocks; ++k_block) {
+      // [quote one_stage]
+      const uint32_t phase = k_block & 1;
       load_k_block(smem.stage, &map_a, &map_b, &smem.full, tile, k_block);
       mbarrier_wait(&smem.full, phase);
       blackwell::mma_k_block(d, smem.stage, k_block > 0);
       tcgen05_commit(&smem.empty);  // arrives when the multiplication has read the stage
+      mbarrier_wait(&smem.empty, phase);
+      // [end quote]
     }
-    mbarrier_wait(&smem.empty, phase);
-    // [end quote]
+    tcgen05_commit(&smem.multiplied);
   }
+  mbarrier_wait(&smem.multiplied, 0);
   tcgen05_fence_after_thread_sync();
   blackwell::store_accumulator<C::kTileN>(d, out, e, tile.m * C::kTileM, tile.n * C::kTileN, [] {});
   __syncthreads();  // every warp has read its lanes
