@@ -400,7 +400,7 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
            offset);
   }
   if ((!access.write || (access.atomic && !access.overwrites)) &&
-      (cell.initialised & bytes) != bytes) {
+      (cell.initialised & bytes) != bytes && !access.may_be_undefined) {
     report(Kind::uninitialised, nullptr, access, me, offset);
   }
   const Entry mine{me.clock,      access.pc,          me.slot & kSlots, bytes & 0xf,

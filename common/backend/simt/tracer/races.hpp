@@ -97,7 +97,8 @@ class RaceDetector {
     bool may_outlive = false;  ///< The block need not wait for it before it ends.
     bool flag = false;         ///< Volatile: it agrees with other flags and with atomics.
     bool overwrites = false;   ///< An atomic that does not need the old value.
-    bool deferred = false;     ///< A store over a store is noted by note_deferred() only.
+    bool may_be_undefined = false;  ///< A read of what nothing has written is no mistake.
+    bool deferred = false;          ///< A store over a store is noted by note_deferred() only.
   };
   using Key = std::tuple<SharedHazard::Kind, uint32_t, uint32_t>;
 

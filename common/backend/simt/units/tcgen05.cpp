@@ -496,6 +496,7 @@ void issue(uint32_t d, uint64_t a, bool a_in_tensor_memory, uint64_t b, uint32_t
   p.cta_group = options.cta_group;
   p.pc = pc;
   p.blocks = blocks_of(options.cta_group, kMma, pc);
+  require_alive(p.blocks, kMma, pc);
   if (p.kind == MmaKind::i8) fail_at(pc, "{}: kind::i8 is not modelled", kMma);
   if (is_scaled(p.kind) != (scales != nullptr)) {
     fail_at(pc, "{}: kind::{} takes {}scales", kMma, name_of(p.kind), scales != nullptr ? "no " : "");
@@ -599,6 +600,9 @@ void commit(const std::vector<uint64_t*>& bars, int cta_group, void* pc) {
   if (async_tracer != nullptr) {
     actor = async_tracer->async_begin();
     sync_tracer->acquire(&state.all, actor);
+    // Who sees a later commit of the thread knows that this one has arrived: assumed, as learn-cuda's
+    // matmul_v6 relies on when its second block ends.
+    sync_tracer->release(&state.all, actor);
   }
   for (uint64_t* bar : bars) {
     find_mbarrier(group, bar, kWhat, pc);
@@ -687,6 +691,7 @@ void tcgen05_cp(uint32_t address, uint64_t source, TmemCopy shape, int cta_group
   void* const pc = COOKBOOK_SIMT_PC;
   constexpr const char* kWhat = "tcgen05.cp";
   const std::array<Block*, 2> blocks = blocks_of(cta_group, kWhat, pc);
+  require_alive(blocks, kWhat, pc);
   if (expand != TmemExpand::none) {
     fail_at(pc, "{}: the expansion of 4 or 6 bits to bytes is not modelled", kWhat);
   }

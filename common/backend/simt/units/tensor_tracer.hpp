@@ -17,8 +17,8 @@ struct TensorRange {
 };
 
 struct TensorTracer {
-  // `fenced_stores`: what tcgen05.st wrote must have been fenced before.
-  virtual void tensor_read(const TensorRange& range, bool fenced_stores, void* pc,
+  // `by_product`: of an mma, for which something must have been written, by tcgen05.st with a fence.
+  virtual void tensor_read(const TensorRange& range, bool by_product, void* pc,
                            Actor operation) = 0;
   // `is_store`: by tcgen05.st, which tensor_stores_fenced() will name.
   virtual void tensor_write(const TensorRange& range, bool is_store, void* pc, Actor operation) = 0;
