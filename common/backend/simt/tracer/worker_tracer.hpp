@@ -97,8 +97,7 @@ class WorkerTracer final : public SyncTracer,
 
   void setmaxnreg(uint32_t n, void* pc) override;
 
-  void tensor_read(const TensorRange& range, bool by_product, void* pc,
-                   Actor operation) override {
+  void tensor_read(const TensorRange& range, bool by_product, void* pc, Actor operation) override {
     RaceDetector::Access access{operation, token_of(pc), false};
     access.may_be_undefined = !by_product;  // a load of more lanes than are needed
     tensor_access(range, access, by_product);

@@ -21,8 +21,8 @@
 namespace cookbook::simt {
 namespace {
 
-// All lanes meet in one instruction, which waits for them (`.sync`). Lanes need not have met before:
-// learn-cuda's _matmul_tmem.cu, where one lane issues alone before, is right on a B200.
+// All lanes meet in one instruction, which waits for them (`.sync`). Lanes need not have met
+// before: learn-cuda's _matmul_tmem.cu, where one lane issues alone before, is right on a B200.
 template <class Lane, class Compute>
 void meet_warp(Lane& mine, const char* what, void* pc, const Compute& compute) {
   warp_collective(mine, what, pc, compute, Meet::exchange);
@@ -148,7 +148,7 @@ struct Access {
 };
 
 int registers_of(TmemShape shape, int repeat) {
-  return shape == TmemShape::s16x256b ? 4 * repeat
+  return shape == TmemShape::s16x256b   ? 4 * repeat
          : shape == TmemShape::s16x128b ? 2 * repeat
                                         : repeat;
 }
@@ -384,9 +384,8 @@ void tmem_alloc(uint32_t* smem, uint32_t columns, int cta_group) {
     fail("tcgen05.alloc: the address in shared memory is not aligned to 4 bytes", pc);
   }
   AllocLane mine{columns, nullptr, false};
-  meet_warp(mine, "tcgen05.alloc", pc, [&](const std::array<AllocLane*, kWarpSize>& lanes) {
-    request(lanes, cta_group, pc);
-  });
+  meet_warp(mine, "tcgen05.alloc", pc,
+            [&](const std::array<AllocLane*, kWarpSize>& lanes) { request(lanes, cta_group, pc); });
   Thread& self = *current_thread;
   TensorMemory& memory = tensor_memory(*self.block);
   while (!mine.request->granted) {

@@ -21,8 +21,7 @@ void warp_collective(Lane& mine, const char* operation, void* pc, const Compute&
     fail_at(pc, "{} needs all 32 lanes of the warp; some have exited or do not exist", operation);
   }
   mine.done = false;
-  Rendezvous& meeting =
-      meet(0xffffffffu, reinterpret_cast<uint64_t>(&mine), operation, kind, pc);
+  Rendezvous& meeting = meet(0xffffffffu, reinterpret_cast<uint64_t>(&mine), operation, kind, pc);
   if (!mine.done) {
     std::array<Lane*, kWarpSize> lanes;
     for (uint32_t i = 0; i < kWarpSize; ++i) lanes[i] = reinterpret_cast<Lane*>(meeting.value[i]);
