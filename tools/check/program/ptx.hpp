@@ -29,9 +29,8 @@ using Bits = std::conditional_t<
     kBytes == 1, uint8_t,
     std::conditional_t<
         kBytes == 2, uint16_t,
-        std::conditional_t<
-            kBytes == 4, uint32_t,
-            std::conditional_t<kBytes == 8, uint64_t, unsigned __int128>>>>;
+        std::conditional_t<kBytes == 4, uint32_t,
+                           std::conditional_t<kBytes == 8, uint64_t, unsigned __int128>>>>;
 
 /// As reinterpret(), of types with constructors too.
 template <class To, class From>

@@ -400,7 +400,7 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
            offset);
   }
   if ((!access.write || (access.atomic && !access.overwrites)) &&
-      (cell.initialised & bytes) != bytes) {
+      (cell.initialised & bytes) != bytes && !access.may_be_undefined) {
     report(Kind::uninitialised, nullptr, access, me, offset);
   }
   const Entry mine{me.clock,      access.pc,          me.slot & kSlots, bytes & 0xf,
@@ -524,7 +524,8 @@ void RaceDetector::tensor_freed(uint32_t owner, uint32_t first, uint32_t columns
     const auto check = [&](const Entry& entry, bool is_read) {
       if (ordered(entry, me, is_read) || is_known_to_somebody(entry)) return;
       report(is_read ? SharedHazard::Kind::write_after_read : SharedHazard::Kind::write_after_write,
-             &entry, access, me, index * 4 + static_cast<size_t>(std::countr_zero(entry.bytes + 0u)));
+             &entry, access, me,
+             index * 4 + static_cast<size_t>(std::countr_zero(entry.bytes + 0u)));
     };
     for (int i = 0; i < cell.writer_count; ++i) check(cell.writers[i], false);
     for (int i = 0; i < cell.reader_count; ++i) check(cell.readers[i], true);

@@ -93,11 +93,12 @@ class RaceDetector {
     uint32_t pc;
     bool write;
     bool atomic = false;
-    bool async_proxy = false;  ///< TMA, bulk copies, wgmma operands; not cp.async.
-    bool may_outlive = false;  ///< The block need not wait for it before it ends.
-    bool flag = false;         ///< Volatile: it agrees with other flags and with atomics.
-    bool overwrites = false;   ///< An atomic that does not need the old value.
-    bool deferred = false;     ///< A store over a store is noted by note_deferred() only.
+    bool async_proxy = false;       ///< TMA, bulk copies, wgmma operands; not cp.async.
+    bool may_outlive = false;       ///< The block need not wait for it before it ends.
+    bool flag = false;              ///< Volatile: it agrees with other flags and with atomics.
+    bool overwrites = false;        ///< An atomic that does not need the old value.
+    bool may_be_undefined = false;  ///< A read of what nothing has written is no mistake.
+    bool deferred = false;          ///< A store over a store is noted by note_deferred() only.
   };
   using Key = std::tuple<SharedHazard::Kind, uint32_t, uint32_t>;
 
@@ -123,8 +124,8 @@ class RaceDetector {
   /// Checks and records an access to [offset, offset + bytes) of block `owner`'s shared memory.
   void access(size_t offset, size_t bytes, const Access& access, uint32_t owner);
 
-  /// The same for tensor memory of block `owner`: `columns` columns from `first` on, of 16 groups of
-  /// eight lanes those in `groups`. `fenced`: stores by mark_store() must have been fenced.
+  /// The same for tensor memory of block `owner`: `columns` columns from `first` on, of 16 groups
+  /// of eight lanes those in `groups`. `fenced`: stores by mark_store() must have been fenced.
   void tensor_access(uint32_t owner, uint32_t first, uint32_t columns, uint32_t groups,
                      const Access& access, bool fenced);
   /// The columns hold nothing yet, or no more: a thread frees them, and everything must be over.

@@ -97,9 +97,10 @@ class WorkerTracer final : public SyncTracer,
 
   void setmaxnreg(uint32_t n, void* pc) override;
 
-  void tensor_read(const TensorRange& range, bool fenced_stores, void* pc,
-                   Actor operation) override {
-    tensor_access(range, {operation, token_of(pc), false}, fenced_stores);
+  void tensor_read(const TensorRange& range, bool by_product, void* pc, Actor operation) override {
+    RaceDetector::Access access{operation, token_of(pc), false};
+    access.may_be_undefined = !by_product;  // a load of more lanes than are needed
+    tensor_access(range, access, by_product);
   }
   void tensor_write(const TensorRange& range, bool is_store, void* pc, Actor operation) override {
     if (is_store) detector_.mark_store(operation);

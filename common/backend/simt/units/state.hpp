@@ -67,7 +67,8 @@ struct PendingTmemLoad {
 // What a thread has issued to the tensor core of sm_100: executed in this order.
 struct Tcgen05State {
   std::deque<std::function<void()>> queue;
-  // For the tracer: what later operations of the thread are ordered after, by accumulator and shape.
+  // For the tracer: what later operations of the thread are ordered after, by accumulator and
+  // shape.
   std::map<std::array<uint32_t, 4>, char> chains;
   char copies = 0, products = 0, all = 0;
 };

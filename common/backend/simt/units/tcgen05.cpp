@@ -140,8 +140,8 @@ void decode_instruction(Product& product, uint32_t word, void* pc) {
 
 void require_shape(const Product& p, void* pc) {
   const bool pair = p.cta_group == 2;
-  const bool m_exists = pair ? p.m == 256 || p.m == 128
-                             : p.m == 128 || (p.m == 64 && !is_scaled(p.kind));
+  const bool m_exists =
+      pair ? p.m == 256 || p.m == 128 : p.m == 128 || (p.m == 64 && !is_scaled(p.kind));
   const uint32_t step = pair ? 16 : 8;
   const bool wide_b = p.b_is_mn_major && chunk_elements(p.kind) == 16;  // transposed bytes
   const uint32_t n_step = wide_b ? 2 * step : step;
@@ -280,8 +280,7 @@ void load_operands(const Product& p, Scratch& s) {
     char words[32];
     std::memcpy(words, &memory.word(place.lane, p.a_column), 32);
     for (uint32_t k = 0; k < p.depth; ++k) {
-      const float value =
-          element_value(words + k / elements * 16, k % elements, p.format_a);
+      const float value = element_value(words + k / elements * 16, k % elements, p.format_a);
       s.a[row][k] = p.negate_a ? -value : value;
     }
   }
@@ -394,8 +393,8 @@ void execute(const Product& p) {
     for (uint32_t v = 0; v < vectors; ++v) {
       const uint32_t in_block = row % rows_a(p);
       TensorMemory& memory = tensor_memory(*p.blocks[row / rows_a(p)]);
-      scales_a[v] = scale_of(scale_byte(memory, p.scale_a, p.scale_a_byte, in_block, v),
-                             p.scale_is_ue8m0);
+      scales_a[v] =
+          scale_of(scale_byte(memory, p.scale_a, p.scale_a_byte, in_block, v), p.scale_is_ue8m0);
     }
     for (uint32_t n = 0; n < p.n; ++n) {
       if (is_disabled(n)) continue;
@@ -442,8 +441,7 @@ void record_shared(const SharedOperand& operand, uint32_t rows, uint32_t depth, 
   const char* base = shared_base(block);
   uint32_t begin = 0, end = 0;
   const auto flush = [&] {
-    if (end > begin)
-      async_tracer->async_bulk(base + begin, end - begin, BulkUse::read, pc, actor);
+    if (end > begin) async_tracer->async_bulk(base + begin, end - begin, BulkUse::read, pc, actor);
   };
   operand.for_each_chunk(0, rows, depth, [&](uint32_t, uint32_t, uint32_t address) {
     if (address == end) {
@@ -496,9 +494,11 @@ void issue(uint32_t d, uint64_t a, bool a_in_tensor_memory, uint64_t b, uint32_t
   p.cta_group = options.cta_group;
   p.pc = pc;
   p.blocks = blocks_of(options.cta_group, kMma, pc);
+  require_alive(p.blocks, kMma, pc);
   if (p.kind == MmaKind::i8) fail_at(pc, "{}: kind::i8 is not modelled", kMma);
   if (is_scaled(p.kind) != (scales != nullptr)) {
-    fail_at(pc, "{}: kind::{} takes {}scales", kMma, name_of(p.kind), scales != nullptr ? "no " : "");
+    fail_at(pc, "{}: kind::{} takes {}scales", kMma, name_of(p.kind),
+            scales != nullptr ? "no " : "");
   }
   decode_instruction(p, instruction, pc);
   p.depth = 2 * chunk_elements(p.kind);
@@ -599,6 +599,9 @@ void commit(const std::vector<uint64_t*>& bars, int cta_group, void* pc) {
   if (async_tracer != nullptr) {
     actor = async_tracer->async_begin();
     sync_tracer->acquire(&state.all, actor);
+    // Who sees a later commit of the thread knows that this one has arrived: assumed, as
+    // learn-cuda's matmul_v6 relies on when its second block ends.
+    sync_tracer->release(&state.all, actor);
   }
   for (uint64_t* bar : bars) {
     find_mbarrier(group, bar, kWhat, pc);
@@ -635,8 +638,7 @@ CopyShape shape_of(TmemCopy copy) {
 std::vector<uint32_t> lanes_of(TmemCopy copy, uint32_t row) {
   switch (copy) {
     case TmemCopy::c64x128b_02_13: return {row / 32 * 32 + row % 32, row / 32 * 32 + row % 32 + 64};
-    case TmemCopy::c64x128b_01_23:
-      return {row / 32 * 64 + row % 32, row / 32 * 64 + row % 32 + 32};
+    case TmemCopy::c64x128b_01_23: return {row / 32 * 64 + row % 32, row / 32 * 64 + row % 32 + 32};
     case TmemCopy::c32x128b: return {row, row + 32, row + 64, row + 96};
     default: return {row};
   }
@@ -687,6 +689,7 @@ void tcgen05_cp(uint32_t address, uint64_t source, TmemCopy shape, int cta_group
   void* const pc = COOKBOOK_SIMT_PC;
   constexpr const char* kWhat = "tcgen05.cp";
   const std::array<Block*, 2> blocks = blocks_of(cta_group, kWhat, pc);
+  require_alive(blocks, kWhat, pc);
   if (expand != TmemExpand::none) {
     fail_at(pc, "{}: the expansion of 4 or 6 bits to bytes is not modelled", kWhat);
   }
@@ -715,11 +718,12 @@ void tcgen05_cp(uint32_t address, uint64_t source, TmemCopy shape, int cta_group
   enqueue(state, [=] {
     for (int half = 0; half < cta_group; ++half) {
       TensorMemory& memory = tensor_memory(*blocks[half]);
-      operand.for_each_chunk(0, size.rows, size.bytes, [&](uint32_t row, uint32_t at, uint32_t from) {
-        for (const uint32_t to : lanes_of(shape, row)) {
-          std::memcpy(&memory.word(to, column + at / 4), shared_base(*blocks[half]) + from, 16);
-        }
-      });
+      operand.for_each_chunk(
+          0, size.rows, size.bytes, [&](uint32_t row, uint32_t at, uint32_t from) {
+            for (const uint32_t to : lanes_of(shape, row)) {
+              std::memcpy(&memory.word(to, column + at / 4), shared_base(*blocks[half]) + from, 16);
+            }
+          });
     }
   });
 }

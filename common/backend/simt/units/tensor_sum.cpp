@@ -141,7 +141,7 @@ COOKBOOK_SIMT_WIDE bool add_group(const GroupOf8& group, float* d) {
     return __builtin_convertvector(numbers, FourDoubles);
   };
   const auto four = [&](FourInts one, FourInts two, FourInts three, FourInts last)
-                        __attribute__((always_inline)) {
+      __attribute__((always_inline)) {
     const FourDoubles exact = doubles(one) + doubles(two) + doubles(three) + doubles(last);
     const auto cut = reinterpret_cast<FourDoubles>(reinterpret_cast<FourLongs>(exact) & kept);
     return __builtin_convertvector(cut, FourFloats);

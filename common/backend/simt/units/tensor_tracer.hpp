@@ -17,8 +17,9 @@ struct TensorRange {
 };
 
 struct TensorTracer {
-  // `fenced_stores`: what tcgen05.st wrote must have been fenced before.
-  virtual void tensor_read(const TensorRange& range, bool fenced_stores, void* pc,
+  // `by_product`: of an mma, for which something must have been written, by tcgen05.st with a
+  // fence.
+  virtual void tensor_read(const TensorRange& range, bool by_product, void* pc,
                            Actor operation) = 0;
   // `is_store`: by tcgen05.st, which tensor_stores_fenced() will name.
   virtual void tensor_write(const TensorRange& range, bool is_store, void* pc, Actor operation) = 0;
@@ -27,7 +28,8 @@ struct TensorTracer {
   // The range holds nothing; or the current thread frees it, and everything must be over.
   virtual void tensor_allocated(const TensorRange& range) = 0;
   virtual void tensor_freed(const TensorRange& range, void* pc) = 0;
-  // Variables of the current thread that tcgen05.ld at `pc` will write at an unknown time; the wait.
+  // Variables of the current thread that tcgen05.ld at `pc` will write at an unknown time; the
+  // wait.
   virtual void registers_pending(const uint32_t* variable, void* pc) = 0;
   virtual void registers_arrived(const uint32_t* variable) = 0;
 };

@@ -21,6 +21,13 @@
 namespace cookbook::simt {
 namespace {
 
+// All lanes meet in one instruction, which waits for them (`.sync`). Lanes need not have met
+// before: learn-cuda's _matmul_tmem.cu, where one lane issues alone before, is right on a B200.
+template <class Lane, class Compute>
+void meet_warp(Lane& mine, const char* what, void* pc, const Compute& compute) {
+  warp_collective(mine, what, pc, compute, Meet::exchange);
+}
+
 TensorMemory::PerWarp& of_warp(const Thread& thread) {
   TensorMemory& memory = tensor_memory(*thread.block);
   if (memory.warps.empty()) memory.warps.resize(thread.block->warp_count);
@@ -91,6 +98,7 @@ void request(const std::array<AllocLane*, kWarpSize>& lanes, int cta_group, void
   }
   require_columns(columns, kWhat, pc);
   const std::array<Block*, 2> blocks = blocks_of(cta_group, kWhat, pc);
+  require_alive(blocks, kWhat, pc);
   TensorMemory& memory = tensor_memory(*self.block);
   if (memory.relinquished) fail_at(pc, "{} after tcgen05.relinquish_alloc_permit", kWhat);
   if (memory.allocator != nullptr && memory.allocator != self.warp) {
@@ -119,7 +127,7 @@ struct AgreeLane {
 template <class Act>
 void agree(uint32_t first, uint32_t second, const char* what, void* pc, const Act& act) {
   AgreeLane mine{first, second, false};
-  warp_collective(mine, what, pc, [&](const std::array<AgreeLane*, kWarpSize>& lanes) {
+  meet_warp(mine, what, pc, [&](const std::array<AgreeLane*, kWarpSize>& lanes) {
     for (const AgreeLane* lane : lanes) {
       if (lane->first != first || lane->second != second) {
         fail_at(pc, "{}: lanes of the warp have different arguments", what);
@@ -140,7 +148,7 @@ struct Access {
 };
 
 int registers_of(TmemShape shape, int repeat) {
-  return shape == TmemShape::s16x256b ? 4 * repeat
+  return shape == TmemShape::s16x256b   ? 4 * repeat
          : shape == TmemShape::s16x128b ? 2 * repeat
                                         : repeat;
 }
@@ -259,7 +267,7 @@ void load(const At& at, uint32_t address, TmemShape shape, int repeat, bool pack
   const auto count = static_cast<uint32_t>(registers_of(shape, repeat));
   for (uint32_t i = 0; i < count; ++i) require_registers(at(i), kWhat, pc);
   LoadLane mine{address, offset};
-  warp_collective(mine, kWhat, pc, [&](const std::array<LoadLane*, kWarpSize>& lanes) {
+  meet_warp(mine, kWhat, pc, [&](const std::array<LoadLane*, kWarpSize>& lanes) {
     require_same(lanes, kWhat, pc);
     const bool now = happens_now();
     for (LoadLane* lane : lanes) lane->now = now;
@@ -337,11 +345,15 @@ std::array<Block*, 2> blocks_of(int cta_group, const char* what, void* pc) {
             group.launch->cluster);
   }
   const uint32_t even = own.index - own.rank + (own.rank & ~1u);
-  std::array<Block*, 2> pair{group.blocks[even].get(), group.blocks[even + 1].get()};
-  for (const Block* block : pair) {
-    if (block->alive == 0) fail_at(pc, "{}: the other block of the pair has exited", what);
+  return {group.blocks[even].get(), group.blocks[even + 1].get()};
+}
+
+void require_alive(const std::array<Block*, 2>& blocks, const char* what, void* pc) {
+  for (const Block* block : blocks) {
+    if (block != nullptr && block->alive == 0) {
+      fail_at(pc, "{}: the other block of the pair has exited", what);
+    }
   }
-  return pair;
 }
 
 void require_allocated(Block& block, uint32_t first, uint32_t columns, const char* what, void* pc) {
@@ -372,10 +384,8 @@ void tmem_alloc(uint32_t* smem, uint32_t columns, int cta_group) {
     fail("tcgen05.alloc: the address in shared memory is not aligned to 4 bytes", pc);
   }
   AllocLane mine{columns, nullptr, false};
-  warp_collective(mine, "tcgen05.alloc", pc,
-                  [&](const std::array<AllocLane*, kWarpSize>& lanes) {
-                    request(lanes, cta_group, pc);
-                  });
+  meet_warp(mine, "tcgen05.alloc", pc,
+            [&](const std::array<AllocLane*, kWarpSize>& lanes) { request(lanes, cta_group, pc); });
   Thread& self = *current_thread;
   TensorMemory& memory = tensor_memory(*self.block);
   while (!mine.request->granted) {
@@ -462,7 +472,7 @@ void tmem_store(uint32_t address, const uint32_t* registers, TmemShape shape, in
   const Access access = checked_access(address, shape, repeat, unpack, offset, kWhat, pc);
   require_registers(registers, kWhat, pc);
   StoreLane mine{address, offset, registers};
-  warp_collective(mine, kWhat, pc, [&](const std::array<StoreLane*, kWarpSize>& lanes) {
+  meet_warp(mine, kWhat, pc, [&](const std::array<StoreLane*, kWarpSize>& lanes) {
     require_same(lanes, kWhat, pc);
     const auto count = static_cast<uint32_t>(registers_of(shape, repeat));
     std::vector<uint32_t> values;

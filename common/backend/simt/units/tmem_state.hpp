@@ -56,6 +56,8 @@ TensorMemory& tensor_memory(Block& block);
 // The two blocks of the current one's pair, even rank first; for cta_group 1 the block itself.
 // Fails, as `what` at `pc`, where there is no pair or the block mixes cta_group 1 and 2.
 std::array<Block*, 2> blocks_of(int cta_group, const char* what, void* pc);
+// Fails if one of them has exited.
+void require_alive(const std::array<Block*, 2>& blocks, const char* what, void* pc);
 // Fails unless the columns are allocated in `block`.
 void require_allocated(Block& block, uint32_t first, uint32_t columns, const char* what, void* pc);
 // Fails if a block has not freed its tensor memory; every thread has exited.

@@ -86,9 +86,9 @@ void load_operands(const WgmmaProduct& product, const Block& block, Scratch& scr
                 [&](uint32_t n, uint32_t k) -> float& { return scratch.b[k][n]; }));
   if (!shape.a_in_registers) {
     operand_a(shape).for_each_chunk(
-        0, 64, depth,
-        transpose(shape.a_is_mn_major,
-                  [&](uint32_t m, uint32_t k) -> float& { return scratch.a[m][k]; }));
+        0, 64, depth, transpose(shape.a_is_mn_major, [&](uint32_t m, uint32_t k) -> float& {
+          return scratch.a[m][k];
+        }));
     return;
   }
   for (uint32_t id = 0; id < kWarpgroupThreads; ++id) {
@@ -108,8 +108,8 @@ void execute(const WgmmaProduct& product, const Block& block) {
   static thread_local Scratch scratch;
   const WgmmaShape& shape = product.shape;
   load_operands(product, block, scratch);
-  scratch.sums.set_b(sum_rule(shape.format, true, device_info().cc()), shape.format, shape.format, scratch.b[0],
-                     256, shape.columns, static_cast<int>(depth_of(shape)));
+  scratch.sums.set_b(sum_rule(shape.format, true, device_info().cc()), shape.format, shape.format,
+                     scratch.b[0], 256, shape.columns, static_cast<int>(depth_of(shape)));
   for (uint32_t row = 0; row < 64; ++row) {
     const uint32_t which = row % 16 / 8;
     const uint32_t quad = row / 16 * 32 + row % 8 * 4;  // the first of the four threads of the row
