@@ -23,6 +23,7 @@
 #endif
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
 #endif
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
@@ -170,6 +171,7 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
   Options options;
   if (const auto status = parse_options(chapter, argc, argv, options)) return *status;
 #if COOKBOOK_SIMT
+  simt::set_model_capability(chapter.model_capability);
   simt::install_crash_handler();  // before a problem is made: no launch has done it yet
   if (options.in_process) simt::set_time_limit(0);
 #endif

@@ -45,10 +45,10 @@ constexpr std::array<Device, 8> kDevices = {{
 }};
 
 // The default device: an H100 with four SMs, which small problems fill.
-constexpr Device kSmallModel = {"", "", 90, 4, 227, 228, 2048, 32, 50, 1 << 20};
+Device small_model = {"", "", 90, 4, 227, 228, 2048, 32, 50, 1 << 20};
 
 const Device& find_device(const std::string& name) {
-  if (name.empty()) return kSmallModel;
+  if (name.empty()) return small_model;
   std::string wanted = name;
   std::transform(wanted.begin(), wanted.end(), wanted.begin(),
                  [](unsigned char c) { return std::tolower(c); });
@@ -132,6 +132,11 @@ std::vector<std::string> device_names() {
 void set_device(const std::string& name) {
   if (current_worker) throw std::logic_error("set_device within a launch");
   current_model() = make_model(name.empty() ? device_from_environment() : name);
+}
+
+void set_model_capability(int cc) {
+  small_model.cc = cc > 0 ? cc : 90;
+  set_device("");
 }
 
 void set_sm_count(int count) {

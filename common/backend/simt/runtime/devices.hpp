@@ -17,6 +17,10 @@ std::vector<std::string> device_names();
 /// lists the devices.
 void set_device(const std::string& name);
 
+/// The compute capability of the model that set_device("") gives where COOKBOOK_SIMT_DEVICE names
+/// none, such as 100; 0: 90 again. Makes device_info() that of set_device("").
+void set_model_capability(int cc);
+
 /// Throws the error of a wrong COOKBOOK_SIMT_* variable of the device.
 void check_device_environment();
 
