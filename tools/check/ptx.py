@@ -492,8 +492,10 @@ BULK_LOAD = r"\.shared::(cluster|cta)\.global(\.tile)?\.mbarrier::complete_tx::b
 GROUP = r"\.cta_group::(?P<group>1|2|\$\d+)"
 
 
-@row(rf"cp\.async\.bulk\.tensor\.[1-5]d{BULK_LOAD}(?P<multicast>\.multicast::cluster)?({GROUP})?(\.L2::cache_hint)?")
-def tensor_load(one, multicast, group):
+@row(rf"cp\.async\.bulk\.tensor\.[1-5]d({GROUP.replace('group>', 'before>')})?{BULK_LOAD}(?P<multicast>\.multicast::cluster)?"
+     rf"({GROUP})?(\.L2::cache_hint)?")
+def tensor_load(one, before, multicast, group):
+    group = group or before
     where = one.coordinates(1)
     pointers = f"{one.memory(0)}, {one.memory(1, 'const ::cookbook::TensorMap', 'global')}, {one.memory(2, 'uint64_t')}"
     name, mask = ("tma_multicast", f", {one.read(3, 'u16')}") if multicast else ("tma_load", "")

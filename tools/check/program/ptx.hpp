@@ -8,15 +8,14 @@
 #include <type_traits>
 
 #include "common/backend/simt/language/intrinsics.hpp"
-#include "common/backend/simt/units/clc.hpp"
-#include "common/backend/simt/units/tcgen05.hpp"
-#include "common/backend/simt/units/tmem.hpp"
 #include "common/device/bulk_add.cuh"
 #include "common/device/cluster_async.cuh"
+#include "common/device/cluster_launch_control.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/math.cuh"
 #include "common/device/mma.cuh"
 #include "common/device/sync.cuh"
+#include "common/device/tcgen05.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
 

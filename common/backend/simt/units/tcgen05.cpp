@@ -305,7 +305,7 @@ Scale scale_of(uint8_t bits, bool is_ue8m0) {
   return {std::ldexp(static_cast<double>(value), -exponent), exponent, value != value};
 }
 
-// One element of a block-scaled product.
+// One element of a block-scaled GEMM.
 float scaled_element(const Product& p, const Scratch& s, uint32_t row, uint32_t column, float c,
                      const Scale* scales_a, const Scale* scales_b) {
   ScaledTerms terms;

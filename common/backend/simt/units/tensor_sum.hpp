@@ -34,7 +34,7 @@ uint32_t tensor_sum(const SumRule& rule, Format format_a, Format format_b, const
                     const float* b, int stride, int depth, float c, bool half_result);
 
 /// What a block-scaled tcgen05.mma adds to one element: terms that are exact, each a significand
-/// times 2^exponent. Of fp4 a term is the sum of 16 products times both scales' significands.
+/// times 2^exponent. Of fp4 a term is 16 terms a[k] b[k], times both scales' significands.
 struct ScaledTerms {
   static constexpr int kMost = 32;
   double significand[kMost];
