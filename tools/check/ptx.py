@@ -129,9 +129,11 @@ class Instruction:
         if not found:
             self.refuse()
         shared = any(part.startswith("shared") for part in self.parts) if space is None else space == "shared"
-        address = self.program.read(found[1], "uint32_t" if shared else "uint64_t", self)
+        # A generic address of 64 bits will do in shared memory, too: its low half is the address there.
+        wide = not shared or self.program.is_wide(found[1])
+        address = self.program.read(found[1], "uint64_t" if wide else "uint32_t", self)
         offset = f" + {self.program.read(found[2], 'int32_t', self)}" if found[2] else ""
-        return f"{PTX}{'shared' if shared else 'generic'}<{kind}>({address}{offset})"
+        return f"{PTX}{('wide_shared' if wide else 'shared') if shared else 'generic'}<{kind}>({address}{offset})"
 
     def tensor_address(self, at):
         """Of [taddr] or [taddr + n], an address of tensor memory."""
@@ -492,10 +494,11 @@ BULK_LOAD = r"\.shared::(cluster|cta)\.global(\.tile)?\.mbarrier::complete_tx::b
 GROUP = r"\.cta_group::(?P<group>1|2|\$\d+)"
 
 
-@row(rf"cp\.async\.bulk\.tensor\.[1-5]d({GROUP.replace('group>', 'before>')})?{BULK_LOAD}(?P<multicast>\.multicast::cluster)?"
-     rf"({GROUP})?(\.L2::cache_hint)?")
-def tensor_load(one, before, multicast, group):
-    group = group or before
+# Of cta_group ptxas takes any place behind the rank.
+@row(rf"cp\.async\.bulk\.tensor\.[1-5]d(\.cta_group::[12])?{BULK_LOAD}(\.cta_group::[12])?"
+     rf"(?P<multicast>\.multicast::cluster)?({GROUP})?(\.L2::cache_hint)?")
+def tensor_load(one, multicast, group):
+    group = group or next((part[-1] for part in one.parts if part.startswith("cta_group::")), None)
     where = one.coordinates(1)
     pointers = f"{one.memory(0)}, {one.memory(1, 'const ::cookbook::TensorMap', 'global')}, {one.memory(2, 'uint64_t')}"
     name, mask = ("tma_multicast", f", {one.read(3, 'u16')}") if multicast else ("tma_load", "")
@@ -725,7 +728,7 @@ def multiply_tensor(one, group, kind, scaled, vector, block):
 @row(rf"tcgen05\.commit{GROUP}\.mbarrier::arrive::one(\.shared::cluster)?(?P<multicast>\.multicast::cluster)?\.b64")
 def commit_tensor(one, group, multicast):
     mask = f"{one.read(1, 'u16')}, " if multicast else ""
-    return f"::cookbook::simt::tcgen05_commit{'_multicast' if multicast else ''}({one.memory(0, 'uint64_t')}, " \
+    return f"::cookbook::simt::tcgen05_commit{'_multicast' if multicast else ''}({one.memory(0, 'uint64_t', 'shared')}, " \
         f"{mask}{one.group(group)})"
 
 
@@ -776,6 +779,12 @@ class Program:
         if number >= len(self.operands):
             raise Refused(f"operand %{number}, which does not exist,")
         return self.operands[number][0].lstrip("=+&")
+
+    def is_wide(self, name):
+        """Whether it is a register of 64 bits."""
+        if name in self.registers:
+            return self.registers[name][0] == "uint64_t"
+        return re.fullmatch(r"\$\d+", name) is not None and self.constraint(int(name[1:])) == "l"
 
     def register(self, name, one):
         if name in self.registers:

@@ -230,6 +230,12 @@ template <class T>
 __forceinline__ T* shared(uint32_t address) {
   return static_cast<T*>(shared_pointer(address));
 }
+/// Of a register of 64 bits: an address in shared memory, or a generic one.
+template <class T>
+__forceinline__ T* wide_shared(uint64_t address) {
+  if (address >> 32 != 0) return reinterpret_cast<T*>(address);
+  return shared<T>(static_cast<uint32_t>(address));
+}
 template <class T>
 __forceinline__ T* generic(uint64_t address) {
   return reinterpret_cast<T*>(address);

@@ -76,6 +76,22 @@ struct LaunchState {
   std::atomic<int> spinning_workers{0};  // whose threads have all been spinning for a while
 };
 
+// Addresses for the shared memory of a worker's blocks: the low 32 bits of a pointer are the
+// address in the shared window, as on a GPU, where programs rely on it.
+class SharedWindow {
+ public:
+  SharedWindow() = default;
+  ~SharedWindow();
+  SharedWindow(const SharedWindow&) = delete;
+  // Zeroed memory of block `index`; null where there is no room, so that others must do.
+  char* block(uint32_t index, size_t bytes);
+
+ private:
+  char* reserved_ = nullptr;
+  char* window_ = nullptr;  // aligned to its size
+  bool failed_ = false;
+};
+
 struct Worker {
   LaunchState* state = nullptr;
   Group group;
@@ -103,6 +119,7 @@ struct Worker {
     std::unique_ptr<char, void (*)(void*)> shared{nullptr, nullptr};
     size_t shared_capacity = 0;
   };
+  SharedWindow shared_window;
   std::vector<BlockStorage> storage;  // of group.blocks, by index
 
   void note_progress() {

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "common/backend/simt/runtime/thread_hierarchy.hpp"
-#include "common/backend/simt/units/tmem.hpp"
 
 namespace cookbook::simt {
 
@@ -55,15 +54,6 @@ struct WgmmaThreadState {
   std::deque<WgmmaBatch> pending;
 };
 
-// A tcgen05.ld that the thread has not waited for, and the variables that it writes.
-struct PendingTmemLoad {
-  uint32_t lane, column, offset;
-  TmemShape shape;
-  int repeat;
-  bool pack, arrived;
-  std::vector<uint32_t*> registers;
-};
-
 // What a thread has issued to the tensor core of sm_100: executed in this order.
 struct Tcgen05State {
   std::deque<std::function<void()>> queue;
@@ -77,7 +67,7 @@ struct ThreadUnits : UnitState {
   CpAsyncState cp_async;
   BulkStoreState bulk;
   WgmmaThreadState wgmma;
-  std::vector<PendingTmemLoad> tmem_loads;
+  std::vector<const uint32_t*> tmem_loads;  // traced mode: variables of loads not waited for
   std::unique_ptr<Tcgen05State> tcgen05;
 };
 

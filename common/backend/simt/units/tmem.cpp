@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A load reaches the registers when its warp waits for it (late), or at once (early); a store is
-// over at any time until then.
+// A load reaches the registers at once, and only a trace sees that a program uses them before it
+// waits: ThunderKittens does, and is right on a B200. A store is over at any time until its wait.
 #include "common/backend/simt/units/tmem.hpp"
 
 #include <algorithm>
@@ -237,21 +237,14 @@ void write_register(TensorMemory& memory, const Access& access, uint32_t t, uint
   both[1] = value >> 16;
 }
 
-struct LoadLane {
+struct AddressLane {
   uint32_t address, offset;
-  bool now = false;
+  const uint32_t* registers;  // of a store
   bool done = false;
 };
 
-struct StoreLane {
-  uint32_t address, offset;
-  const uint32_t* registers;
-  bool done = false;
-};
-
-template <class Lane>
-void require_same(const std::array<Lane*, kWarpSize>& lanes, const char* what, void* pc) {
-  for (const Lane* lane : lanes) {
+void require_same(const std::array<AddressLane*, kWarpSize>& lanes, const char* what, void* pc) {
+  for (const AddressLane* lane : lanes) {
     if (lane->address != lanes[0]->address || lane->offset != lanes[0]->offset) {
       fail_at(pc, "{}: lanes of the warp have different addresses", what);
     }
@@ -266,11 +259,9 @@ void load(const At& at, uint32_t address, TmemShape shape, int repeat, bool pack
   Thread& self = *current_thread;
   const auto count = static_cast<uint32_t>(registers_of(shape, repeat));
   for (uint32_t i = 0; i < count; ++i) require_registers(at(i), kWhat, pc);
-  LoadLane mine{address, offset};
-  meet_warp(mine, kWhat, pc, [&](const std::array<LoadLane*, kWarpSize>& lanes) {
+  AddressLane mine{address, offset, nullptr};
+  meet_warp(mine, kWhat, pc, [&](const std::array<AddressLane*, kWarpSize>& lanes) {
     require_same(lanes, kWhat, pc);
-    const bool now = happens_now();
-    for (LoadLane* lane : lanes) lane->now = now;
     if (tensor_tracer == nullptr) return;
     const Actor actor = async_tracer->async_begin();
     for_each_range(access, [&](const TensorRange& range) {
@@ -279,21 +270,12 @@ void load(const At& at, uint32_t address, TmemShape shape, int repeat, bool pack
     of_warp(*current_thread).loads.push_back({actor, nullptr, {}});
   });
   TensorMemory& memory = tensor_memory(*self.block);
-  if (mine.now) {
-    for (uint32_t i = 0; i < count; ++i) {
-      *at(i) = read_register(memory, access, self.lane, i);
-      if (tensor_tracer != nullptr) tensor_tracer->registers_pending(at(i), pc);
-    }
-  }
-  PendingTmemLoad pending{access.lane, access.column, offset, shape, repeat, pack, mine.now, {}};
   for (uint32_t i = 0; i < count; ++i) {
-    if (!mine.now) {
-      *at(i) = ~0u;  // NaN, until the wait
-      if (tensor_tracer != nullptr) tensor_tracer->registers_pending(at(i), pc);
-    }
-    pending.registers.push_back(at(i));
+    *at(i) = read_register(memory, access, self.lane, i);
+    if (tensor_tracer == nullptr) continue;
+    tensor_tracer->registers_pending(at(i), pc);
+    thread_units(self).tmem_loads.push_back(at(i));
   }
-  thread_units(self).tmem_loads.push_back(std::move(pending));
 }
 
 void finish_stores(TensorMemory::PerWarp& warp) {
@@ -450,19 +432,13 @@ void tmem_wait_load() {
     }
     warp.loads.clear();
   });
+  if (sync_tracer == nullptr) return;
   Thread& self = *current_thread;
-  TensorMemory& memory = tensor_memory(*self.block);
-  std::vector<PendingTmemLoad>& loads = thread_units(self).tmem_loads;
-  for (const PendingTmemLoad& one : loads) {
-    const Access access{one.shape, one.repeat, one.pack, one.offset, one.lane, one.column};
-    for (uint32_t i = 0; i < one.registers.size(); ++i) {
-      uint32_t* const variable = one.registers[i];
-      if (!one.arrived) *variable = read_register(memory, access, self.lane, i);
-      if (tensor_tracer != nullptr) tensor_tracer->registers_arrived(variable);
-    }
+  for (const uint32_t* variable : thread_units(self).tmem_loads) {
+    tensor_tracer->registers_arrived(variable);
   }
-  loads.clear();
-  if (sync_tracer != nullptr) sync_tracer->acquire(&of_warp(self).load_object, self.actor);
+  thread_units(self).tmem_loads.clear();
+  sync_tracer->acquire(&of_warp(self).load_object, self.actor);
 }
 
 void tmem_store(uint32_t address, const uint32_t* registers, TmemShape shape, int repeat,
@@ -471,12 +447,12 @@ void tmem_store(uint32_t address, const uint32_t* registers, TmemShape shape, in
   constexpr const char* kWhat = "tcgen05.st";
   const Access access = checked_access(address, shape, repeat, unpack, offset, kWhat, pc);
   require_registers(registers, kWhat, pc);
-  StoreLane mine{address, offset, registers};
-  meet_warp(mine, kWhat, pc, [&](const std::array<StoreLane*, kWarpSize>& lanes) {
+  AddressLane mine{address, offset, registers};
+  meet_warp(mine, kWhat, pc, [&](const std::array<AddressLane*, kWarpSize>& lanes) {
     require_same(lanes, kWhat, pc);
     const auto count = static_cast<uint32_t>(registers_of(shape, repeat));
     std::vector<uint32_t> values;
-    for (const StoreLane* lane : lanes) {
+    for (const AddressLane* lane : lanes) {
       values.insert(values.end(), lane->registers, lane->registers + count);
     }
     Block& block = *current_thread->block;

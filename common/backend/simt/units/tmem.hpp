@@ -30,8 +30,8 @@ void tmem_relinquish(int cta_group);
 /// Frees an allocation, all of it, by the warp that allocated or another one.
 void tmem_dealloc(uint32_t address, uint32_t columns, int cta_group);
 
-/// Loads to `registers`, an array of local variables that must be alive until tmem_wait_load():
-/// they hold the values only then. `pack`: two columns' low halves to a register (.pack::16b).
+/// Loads to `registers`, an array of local variables, which may be used after tmem_wait_load().
+/// `pack`: two columns' low halves to a register (.pack::16b).
 /// `offset`: of s16x32bx2 only.
 void tmem_load(uint32_t* registers, uint32_t address, TmemShape shape, int repeat,
                bool pack = false, uint32_t offset = 0);
