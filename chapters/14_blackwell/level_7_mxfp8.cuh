@@ -233,7 +233,8 @@ struct LevelOn : LevelOf<Problem<typename C::Format>, Buffers> {
     const int k = static_cast<int>(p.k);
     const double k_blocks = tiles(p) * ceil_div(k, C::kBlockK);
     return {tma_loads("a").requests(k_blocks),
-            tma_loads("a").bytes(k_blocks * sizeof(ScaledStage<C>::a)),
+            tma_loads("a").bytes(static_cast<double>(p.m * p.row_bytes()) *
+                                 ceil_div(static_cast<int>(p.n), C::kTileN)),
             tma_loads("scale_a").bytes(static_cast<double>(tiles(p) * p.atoms_k() * kAtomBytes)),
             tensor_core_reads().on("mma").requests(tiles(p) * ceil_div(k, C::kStepK))};
   }
