@@ -331,11 +331,15 @@ void execute(const Product& p) {
       }
     }
   }
-  const ScaledSums scaled{p.format_a,     p.format_b,
-                          is_fp4(p.kind), static_cast<int>(p.n),
-                          depth,          is_scaled(p.kind) ? depth / p.scale_vector : depth,
-                          s.b[0],         256,
-                          scales_b.data()};
+  const ScaledSums scaled{.format_a = p.format_a,
+                          .fp4 = is_fp4(p.kind),
+                          .columns = static_cast<int>(p.n),
+                          .depth = depth,
+                          .per_scale = is_scaled(p.kind) ? depth / p.scale_vector : depth,
+                          .b = s.b[0],
+                          .exponents_b = s.exponents_b[0],
+                          .stride = 256,
+                          .scales_b = scales_b.data()};
   const float factor = bits_float(static_cast<uint32_t>(127 - p.scale_input_d) << 23);
   for (uint32_t row = 0; row < p.m; ++row) {
     const auto word_of = [&](uint32_t n) -> uint32_t& {
