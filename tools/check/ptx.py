@@ -25,6 +25,8 @@ SPECIAL = {
     "cluster_ctarank": "::cookbook::cluster_block_rank()", "cluster_nctarank": "::cookbook::cluster_size()",
     "clusterid.x": "blockIdx.x / ::cookbook::cluster_size()", "nclusterid.x": "gridDim.x / ::cookbook::cluster_size()",
     "cluster_ctaid.x": "::cookbook::cluster_block_rank()", "cluster_nctaid.x": "::cookbook::cluster_size()",
+    "cluster_ctaid.y": "0", "cluster_ctaid.z": "0", "cluster_nctaid.y": "1", "cluster_nctaid.z": "1",
+    "clusterid.y": "blockIdx.y", "clusterid.z": "blockIdx.z", "nclusterid.y": "gridDim.y", "nclusterid.z": "gridDim.z",
 } | {f"{name}.{axis}": f"{variable}.{axis}" for axis in "xyz" for name, variable in
      (("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim"))}
 
@@ -200,6 +202,12 @@ def multiply(one, t):
     is_float = t.startswith(("f", "bf"))
     return one.write(0, evaluate(one, "T(a * b)" if one.parts[0] == "mul" else "P fma(a, b, c)" if is_float else
                                  "T(a * b + c)", kind))
+
+
+@row(r"(?P<what>add|sub|mul|fma)(\.(rn|ftz))*\.f32x2")
+def two_floats(one, what):
+    values = ", ".join(one.read(i, "b64") for i in range(1, len(one)))
+    return one.write(0, f"{PTX}two_floats<{PTX}Pair::{what}>({values})")
 
 
 @row(r"(mul|mad)\.(?P<part>hi|wide)\.(?P<t>[us](16|32|64))")

@@ -224,6 +224,22 @@ __forceinline__ To convert(From value, Round round) {
   }
 }
 
+enum class Pair { add, sub, mul, fma };
+/// Of `.f32x2`: on both halves.
+template <Pair kWhat>
+__forceinline__ uint64_t two_floats(uint64_t a, uint64_t b, uint64_t c = 0) {
+  uint64_t result = 0;
+  for (int at = 0; at < 64; at += 32) {
+    const auto x = as<float>(a >> at), y = as<float>(b >> at), z = as<float>(c >> at);
+    const float value = kWhat == Pair::add   ? x + y
+                        : kWhat == Pair::sub ? x - y
+                        : kWhat == Pair::mul ? x * y
+                                             : std::fma(x, y, z);
+    result |= static_cast<uint64_t>(in<uint32_t>(value)) << at;
+  }
+  return result;
+}
+
 // ---- memory ----
 
 template <class T>

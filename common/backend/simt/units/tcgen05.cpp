@@ -247,6 +247,7 @@ struct Scratch {
   float a[256][64];  // (m, k)
   float b[64][256];  // (k, n)
   float d[256];
+  int exponents_b[64][256];
   TensorSums sums;
 };
 
@@ -293,51 +294,11 @@ uint8_t scale_byte(TensorMemory& memory, uint32_t column, uint32_t first_byte, u
   return static_cast<uint8_t>(word >> (8 * (first_byte + block)));
 }
 
-struct Scale {
-  double significand;
-  int exponent;
-  bool is_nan;
-};
-Scale scale_of(uint8_t bits, bool is_ue8m0) {
+BlockScale scale_of(uint8_t bits, bool is_ue8m0) {
   if (is_ue8m0) return {1, bits - 127, bits == 0xff};
   const float value = e4m3_bits_to_float(bits & 0x7f);
   const int exponent = value == 0 ? 0 : tensor_exponent(Format::e4m3, value);
-  return {std::ldexp(static_cast<double>(value), -exponent), exponent, value != value};
-}
-
-// One element of a block-scaled GEMM.
-float scaled_element(const Product& p, const Scratch& s, uint32_t row, uint32_t column, float c,
-                     const Scale* scales_a, const Scale* scales_b) {
-  ScaledTerms terms;
-  const uint32_t per_scale = p.depth / static_cast<uint32_t>(p.scale_vector);
-  if (!is_fp4(p.kind)) {
-    terms.fraction_bits = 25;
-    terms.is_nan = scales_a[0].is_nan || scales_b[0].is_nan;
-    double special = 0;
-    for (uint32_t k = 0; k < p.depth; ++k) {
-      const float a = s.a[row][k], b = s.b[k][column];
-      if (!std::isfinite(a) || !std::isfinite(b)) special += static_cast<double>(a) * b;
-      if (a == 0 || b == 0 || special != 0) continue;
-      const int ea = tensor_exponent(p.format_a, a), eb = tensor_exponent(p.format_b, b);
-      terms.significand[terms.count] = std::ldexp(static_cast<double>(a) * b, -ea - eb);
-      terms.exponent[terms.count++] = ea + eb + scales_a[0].exponent + scales_b[0].exponent;
-    }
-    if (special != 0) {  // infinities and NaN
-      const double sum = special + c;
-      return sum != sum || terms.is_nan ? bits_float(0x7fffffffu) : static_cast<float>(sum);
-    }
-    return scaled_sum(terms, c);
-  }
-  terms.fraction_bits = 35;
-  for (uint32_t k = 0; k < p.depth; k += 16) {
-    const Scale &a = scales_a[k / per_scale], &b = scales_b[k / per_scale];
-    float sum = 0;  // exact
-    for (uint32_t i = k; i < k + 16; ++i) sum += s.a[row][i] * s.b[i][column];
-    terms.is_nan = terms.is_nan || a.is_nan || b.is_nan;
-    terms.significand[terms.count] = static_cast<double>(sum) * a.significand * b.significand;
-    terms.exponent[terms.count++] = a.exponent + b.exponent;
-  }
-  return scaled_sum(terms, c);
+  return {std::ldexp(value, -exponent), exponent, value != value};
 }
 
 float half_word(uint32_t word) { return half_bits_to_float(static_cast<uint16_t>(word)); }
@@ -353,9 +314,14 @@ void execute(const Product& p) {
     s.sums.set_b(tcgen05_rule(depth), p.format_a, p.format_b, s.b[0], 256, static_cast<int>(p.n),
                  depth);
   }
-  std::vector<Scale> scales_b;
+  std::vector<BlockScale> scales_b;
   const auto vectors = static_cast<uint32_t>(p.scale_vector);
   if (is_scaled(p.kind)) {
+    for (uint32_t k = 0; k < p.depth; ++k) {
+      for (uint32_t n = 0; n < p.n; ++n) {
+        s.exponents_b[k][n] = tensor_exponent(p.format_b, s.b[k][n]);
+      }
+    }
     // Every block of a pair has the scales of all rows of B.
     for (uint32_t n = 0; n < p.n; ++n) {
       for (uint32_t v = 0; v < vectors; ++v) {
@@ -365,6 +331,15 @@ void execute(const Product& p) {
       }
     }
   }
+  const ScaledSums scaled{.format_a = p.format_a,
+                          .fp4 = is_fp4(p.kind),
+                          .columns = static_cast<int>(p.n),
+                          .depth = depth,
+                          .per_scale = is_scaled(p.kind) ? depth / p.scale_vector : depth,
+                          .b = s.b[0],
+                          .exponents_b = s.exponents_b[0],
+                          .stride = 256,
+                          .scales_b = scales_b.data()};
   const float factor = bits_float(static_cast<uint32_t>(127 - p.scale_input_d) << 23);
   for (uint32_t row = 0; row < p.m; ++row) {
     const auto word_of = [&](uint32_t n) -> uint32_t& {
@@ -382,19 +357,16 @@ void execute(const Product& p) {
                : half        ? half_word(word_of(n)) * factor
                              : bits_float(word_of(n)) * factor;
     }
-    if (fast) {
-      s.sums.add(s.a[row], s.d);
-      for (uint32_t n = 0; n < p.n; ++n) {
-        if (!is_disabled(n)) word_of(n) = float_bits(s.d[n]);
+    if (fast) s.sums.add(s.a[row], s.d);
+    if (is_scaled(p.kind)) {
+      std::array<BlockScale, 4> scales_a{};
+      for (uint32_t v = 0; v < vectors; ++v) {
+        TensorMemory& memory = tensor_memory(*p.blocks[row / rows_a(p)]);
+        const uint32_t in_block = row % rows_a(p);
+        scales_a[v] =
+            scale_of(scale_byte(memory, p.scale_a, p.scale_a_byte, in_block, v), p.scale_is_ue8m0);
       }
-      continue;
-    }
-    std::array<Scale, 4> scales_a{};
-    for (uint32_t v = 0; v < vectors; ++v) {
-      const uint32_t in_block = row % rows_a(p);
-      TensorMemory& memory = tensor_memory(*p.blocks[row / rows_a(p)]);
-      scales_a[v] =
-          scale_of(scale_byte(memory, p.scale_a, p.scale_a_byte, in_block, v), p.scale_is_ue8m0);
+      scaled.add(s.a[row], scales_a.data(), s.d);
     }
     for (uint32_t n = 0; n < p.n; ++n) {
       if (is_disabled(n)) continue;
@@ -403,8 +375,7 @@ void execute(const Product& p) {
                                          s.b[0] + n, 256, depth, s.d[n], true);
         word_of(n) = (word_of(n) & 0xffff0000u) | bits;
       } else {
-        word_of(n) = float_bits(scaled_element(p, s, row, n, s.d[n], scales_a.data(),
-                                               scales_b.data() + size_t{n} * vectors));
+        word_of(n) = float_bits(s.d[n]);
       }
     }
   }

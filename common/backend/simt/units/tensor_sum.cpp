@@ -208,24 +208,94 @@ uint32_t tensor_sum(const SumRule& rule, Format format_a, Format format_b, const
   return result != result ? 0x7fffffffu : std::bit_cast<uint32_t>(result);
 }
 
-float scaled_sum(const ScaledTerms& terms, float c) {
-  if (c != c || terms.is_nan) return std::bit_cast<float>(0x7fffffffu);
-  if (std::isinf(c)) return c;
-  int largest = exponent_of(c, -126);
-  for (int i = 0; i < terms.count; ++i) {
-    if (terms.significand[i] != 0) largest = std::max(largest, terms.exponent[i]);
-  }
-  if (largest < kNone) return 0;
-  double sum = std::trunc(std::ldexp(static_cast<double>(c), terms.fraction_bits - largest));
-  for (int i = 0; i < terms.count; ++i) {
-    sum += std::trunc(
-        std::ldexp(terms.significand[i], terms.exponent[i] + terms.fraction_bits - largest));
-  }
-  return to_single(std::ldexp(sum, largest - terms.fraction_bits), 23);
-}
-
 int tensor_exponent(Format format, float value) {
   return exponent_of(value, least_exponent(format));
+}
+
+namespace {
+
+constexpr int kWidest = 256;
+
+// 2^exponent, of which doubles have more than is asked for.
+double power(int exponent) {
+  return std::bit_cast<double>(static_cast<uint64_t>(std::clamp(exponent, -1022, 1023) + 1023)
+                               << 52);
+}
+
+// Adds trunc(term[n] * unit[n]) to sum[n].
+COOKBOOK_SIMT_WIDE void add_cut_off(int columns, float a, const float* b, const double* unit,
+                                    double* sum) {
+  for (int n = 0; n < columns; ++n) {
+    const double term = static_cast<double>(a) * b[n] * unit[n];
+    sum[n] += static_cast<double>(static_cast<int64_t>(term));
+  }
+}
+COOKBOOK_SIMT_WIDE void largest_exponents(int columns, int a, const int* b, const int* scale,
+                                          int* largest) {
+  for (int n = 0; n < columns; ++n) largest[n] = std::max(largest[n], a + b[n] + scale[n]);
+}
+COOKBOOK_SIMT_WIDE void add_terms(int columns, float a, const float* b, float* sum) {
+  for (int n = 0; n < columns; ++n) sum[n] += a * b[n];
+}
+
+}  // namespace
+
+void ScaledSums::add(const float* a, const BlockScale* scales_a, float* d) const {
+  const int scales = depth / per_scale;
+  const auto scale_b = [&](int n, int block) { return scales_b[n * scales + block]; };
+  const int fraction_bits = fp4 ? 35 : 25;
+  int largest[kWidest];
+  for (int n = 0; n < columns; ++n) largest[n] = exponent_of(d[n], -126);
+  float part[4][kWidest];  // of fp4: sums of 16 terms
+  const int groups = fp4 ? depth / 16 : 0;
+  for (int g = 0; g < groups; ++g) {
+    std::fill_n(part[g], columns, 0.0f);
+    for (int k = 16 * g; k < 16 * g + 16; ++k) add_terms(columns, a[k], b + k * stride, part[g]);
+    const int block = 16 * g / per_scale;
+    for (int n = 0; n < columns; ++n) {
+      if (part[g][n] == 0) continue;
+      largest[n] = std::max(largest[n], scales_a[block].exponent + scale_b(n, block).exponent);
+    }
+  }
+  bool special = false;
+  if (!fp4) {
+    int scale[kWidest];
+    for (int n = 0; n < columns; ++n) scale[n] = scales_a[0].exponent + scale_b(n, 0).exponent;
+    for (int k = 0; k < depth; ++k) {
+      const int own = tensor_exponent(format_a, a[k]);
+      largest_exponents(columns, own, exponents_b + k * stride, scale, largest);
+    }
+    special = *std::max_element(largest, largest + columns) > kNotFinite / 2;
+  }
+  double unit[kWidest], sum[kWidest];
+  for (int n = 0; n < columns; ++n) {
+    const int shift = largest[n] < kNone ? 0 : fraction_bits - largest[n];
+    sum[n] = std::isfinite(d[n]) ? std::trunc(static_cast<double>(d[n]) * power(shift)) : d[n];
+    unit[n] = fp4 ? shift : power(shift + scales_a[0].exponent + scale_b(n, 0).exponent);
+  }
+  for (int k = 0; k < depth && !fp4; ++k) {
+    if (special) {
+      for (int n = 0; n < columns; ++n) sum[n] += static_cast<double>(a[k]) * b[k * stride + n];
+    } else {
+      add_cut_off(columns, a[k], b + k * stride, unit, sum);
+    }
+  }
+  for (int g = 0; g < groups; ++g) {
+    const BlockScale& one = scales_a[16 * g / per_scale];
+    for (int n = 0; n < columns; ++n) {
+      const BlockScale other = scale_b(n, 16 * g / per_scale);
+      const double term = static_cast<double>(part[g][n]) * one.significand * other.significand;
+      sum[n] += std::trunc(term * power(static_cast<int>(unit[n]) + one.exponent + other.exponent));
+    }
+  }
+  for (int n = 0; n < columns; ++n) {
+    bool is_nan = d[n] != d[n] || sum[n] != sum[n];
+    for (int v = 0; v < scales; ++v) is_nan = is_nan || scales_a[v].is_nan || scale_b(n, v).is_nan;
+    const int shift = largest[n] < kNone ? 0 : fraction_bits - largest[n];
+    d[n] = is_nan                   ? std::bit_cast<float>(0x7fffffffu)
+           : !std::isfinite(sum[n]) ? static_cast<float>(sum[n])
+                                    : to_single(std::ldexp(sum[n], -shift), 23);
+  }
 }
 
 void TensorSums::set_b(const SumRule& rule, Format format_a, Format format, const float* b,

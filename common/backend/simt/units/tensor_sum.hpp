@@ -33,18 +33,28 @@ SumRule tcgen05_rule(int depth);
 uint32_t tensor_sum(const SumRule& rule, Format format_a, Format format_b, const float* a,
                     const float* b, int stride, int depth, float c, bool half_result);
 
-/// What a block-scaled tcgen05.mma adds to one element: terms that are exact, each a significand
-/// times 2^exponent. Of fp4 a term is 16 terms a[k] b[k], times both scales' significands.
-struct ScaledTerms {
-  static constexpr int kMost = 32;
-  double significand[kMost];
-  int exponent[kMost];
-  int count = 0;
-  int fraction_bits = 0;
-  bool is_nan = false;
+/// The scale of one block of k: significand times 2^exponent.
+struct BlockScale {
+  float significand;  // 1 for UE8M0
+  int exponent;
+  bool is_nan;
 };
-/// c + the terms, each cut off to the fraction bits below the largest exponent.
-float scaled_sum(const ScaledTerms& terms, float c);
+
+/// What a block-scaled tcgen05.mma adds up, for one row of A and all columns of B. A group of terms
+/// is exact, is cut off to the fraction bits below the largest exponent, and is added. Of fp8 and
+/// fp6 a group is one a[k] b[k], with 25 fraction bits; of fp4 it is 16 of them times the scales'
+/// significands, with 35.
+struct ScaledSums {
+  Format format_a;
+  bool fp4;
+  int columns, depth, per_scale;  // k per scale
+  const float* b;                 // [depth][stride]
+  const int* exponents_b;         // the same, by tensor_exponent(); of fp4 not needed
+  int stride;
+  const BlockScale* scales_b;  // [columns][depth / per_scale]
+  /// d[n] += sum of a[k] b[k][n], scaled.
+  void add(const float* a, const BlockScale* scales_a, float* d) const;
+};
 /// The exponent by which a tensor core aligns a number: a subnormal one's is the smallest.
 int tensor_exponent(Format format, float value);
 

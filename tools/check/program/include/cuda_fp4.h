@@ -11,7 +11,6 @@ using __nv_fp4_storage_t = unsigned char;
 using __nv_fp4x2_storage_t = unsigned char;
 using __nv_fp4x4_storage_t = unsigned short;
 enum __nv_fp4_interpretation_t { __NV_E2M1 = 0 };
-enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
 
 /// To the nearest, ties to even; beyond 6 it is 6.
 inline __nv_fp4_storage_t __nv_cvt_float_to_fp4(float value, __nv_fp4_interpretation_t,

@@ -5,6 +5,10 @@
 #include "common/backend/simt/language/fp8_types.hpp"
 #include "cuda_runtime.h"
 
+enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
+enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
+using __nv_fp8_storage_t = unsigned char;
+
 /// A power of two, as a scale of a block: 2^(bits - 127), 255 is NaN. Rounded up from a float.
 struct __nv_fp8_e8m0 {
   unsigned char __x;
@@ -19,6 +23,14 @@ struct __nv_fp8_e8m0 {
     return __x == 255 ? std::nanf("") : std::ldexp(1.0f, __x - 127);
   }
 };
+
+/// The exponent of a power of two that is at least `value`, or at most it (cudaRoundZero).
+inline __nv_fp8_storage_t __nv_cvt_float_to_e8m0(float value, __nv_saturation_t,
+                                                 cudaRoundMode round) {
+  const __nv_fp8_e8m0 up(value);
+  const bool down = round == cudaRoundZero && up.__x != 255 && static_cast<float>(up) > value;
+  return static_cast<unsigned char>(up.__x - (down ? 1 : 0));
+}
 
 namespace cookbook::simt::program {
 /// CUDA's x2 and x4 types: two or four numbers of one byte each, x the lowest.
