@@ -11,6 +11,9 @@
 
 #include "common/harness/contract/level.hpp"
 #include "common/harness/run/process.hpp"
+#if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/devices.hpp"
+#endif
 
 namespace cookbook {
 
@@ -18,7 +21,13 @@ namespace cookbook {
 extern Chapter (*const tested_chapter_entry)();
 
 inline const Chapter& tested_chapter() {
-  static const Chapter chapter = tested_chapter_entry();
+  static const Chapter chapter = [] {
+    Chapter made = tested_chapter_entry();
+#if COOKBOOK_SIMT
+    simt::set_model_capability(made.model_capability);
+#endif
+    return made;
+  }();
   return chapter;
 }
 

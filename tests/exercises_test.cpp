@@ -132,6 +132,7 @@ const std::map<int, std::vector<Fault>> kReasons = {
     {10, {Fault::wrong_result, Fault::race}},
     {11, {Fault::false_claim, Fault::wrong_result}},
     {12, {Fault::wrong_result, Fault::wrong_result}},
+    {14, {Fault::race, Fault::race}},
 };
 const std::vector<Exercise> kShipped = [] {
   std::vector<Exercise> all;

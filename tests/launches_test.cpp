@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What every level of a chapter launches, compared with a committed list: which kernel, how many
 // blocks, how large, in which clusters. Another number of blocks gives the same result, so no
-// comparison of results finds it. Nothing runs: at an H200's 132 SMs and full sizes, this takes
-// milliseconds.
+// comparison of results finds it. Nothing runs: at an H200's 132 SMs, or the 148 of a B200, and
+// full sizes, this takes milliseconds.
 //
 // tests/launches/NAME.txt, written with the list of skips.hpp:
 //   <ladder>/<level> <size>: <launch>, <launch> ...
@@ -139,7 +139,7 @@ std::string without(const std::vector<std::string>& some, const std::vector<std:
 class LaunchesTest : public testing::Test {
  public:
   void TestBody() override {
-    const OnDevice device("h200");
+    const OnDevice device(tested_chapter().model_capability == 100 ? "b200" : "h200");
     const std::string file = source_path("tests/launches/" + tested_prefix() + ".txt");
     std::map<std::string, std::vector<std::string>> listed;  // by level
     std::ifstream in(file);

@@ -30,7 +30,9 @@ namespace {
 // Where the list of skips was made: another device skips other cases.
 bool is_listed_device() {
   const DeviceInfo& device = device_info();
-  return device.is_simt && device.cc() == 90 && device.smem_per_block_bytes == 232448;
+  const int listed = tested_chapter().model_capability;
+  return device.is_simt && device.cc() == (listed > 0 ? listed : 90) &&
+         device.smem_per_block_bytes == 232448;
 }
 
 Skips& skips() {

@@ -48,8 +48,8 @@ class DevicesTest : public testing::Test {
                 << name << ": " << ladder.name << " / " << level.name << " at " << size_text(size);
           }
           // One device of each set of instructions executes some blocks.
-          const bool executes =
-              name == "t4" || name == "rtx3090" || name == "h100" || name == "rtx5090";
+          const bool executes = name == "t4" || name == "rtx3090" || name == "h100" ||
+                                name == "rtx5090" || (name == "b200" && chapter.number == 14);
           const RunningBlocks sample(executes ? simt::RunBlocks::sample : simt::RunBlocks::none);
           EXPECT_EQ(device_complaint(level, small.problem(), small.pointers(), &supported), "")
               << name << ": " << ladder.name << " / " << level.name << " at "
@@ -61,9 +61,10 @@ class DevicesTest : public testing::Test {
     if (chapter.is_capstone()) return;  // which may be about one GPU
     for (const std::string& name : simt::device_names()) {
       const OnDevice device(name);
-      // Only Hopper has wgmma, which chapter 8 is about.
-      const bool can = chapter.number == 8 ? device_info().cc() == 90
-                                           : device_info().cc() >= least_capability(chapter.number);
+      // Only Hopper has wgmma, which chapter 8 is about, and only the B200 of chapter 14 tcgen05.
+      const int only = chapter.number == 8 ? 90 : chapter.model_capability;
+      const int cc = device_info().cc();
+      const bool can = only > 0 ? cc == only : cc >= least_capability(chapter.number);
       EXPECT_EQ(with_a_level.count(name), can ? 1u : 0u)
           << "levels of chapter " << chapter.number << " that run on " << name;
     }

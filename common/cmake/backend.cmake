@@ -71,13 +71,13 @@ if(COOKBOOK_BACKEND STREQUAL "simt")
     -Wno-maybe-uninitialized)
 else()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    # The GPU present; wgmma needs the "a" variant, which `native` does not give.
+    # The GPU present; wgmma and tcgen05 need the "a" variant, which `native` does not give.
     execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
       OUTPUT_VARIABLE capability OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
     string(REGEX MATCH "^[0-9]+\\.[0-9]+" capability "${capability}")
     string(REPLACE "." "" capability "${capability}")
-    if(capability STREQUAL "90")
-      set(capability 90a)
+    if(capability MATCHES "^(90|100|103)$")
+      set(capability ${capability}a)
     elseif(capability STREQUAL "")
       set(capability 80 90a)
     endif()

@@ -24,7 +24,7 @@
 
 // setmaxnreg exists in the architecture-specific targets from Hopper on.
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL) || \
-    defined(__CUDA_ARCH_FEAT_SM120_ALL)
+    defined(__CUDA_ARCH_FEAT_SM103_ALL) || defined(__CUDA_ARCH_FEAT_SM120_ALL)
 #define COOKBOOK_HAS_SETMAXNREG
 #endif
 
@@ -33,6 +33,13 @@
 #define COOKBOOK_ASM_SM90A(...) asm volatile(__VA_ARGS__)
 #else
 #define COOKBOOK_ASM_SM90A(...) __trap()
+#endif
+
+// tcgen05 exists in the architecture-specific targets of sm_100 and sm_103.
+#if defined(__CUDA_ARCH_FEAT_SM100_ALL) || defined(__CUDA_ARCH_FEAT_SM103_ALL)
+#define COOKBOOK_ASM_SM100A(...) asm volatile(__VA_ARGS__)
+#else
+#define COOKBOOK_ASM_SM100A(...) __trap()
 #endif
 
 namespace cookbook {

@@ -91,8 +91,8 @@ constexpr Layout layout_of(Format format) {
     case Format::tf32: return {8, 10, 13};
     case Format::e4m3: return {4, 3, 0};
     case Format::e5m2: return {5, 2, 0};
+    default: return {};  // sm_100 only
   }
-  return {};
 }
 inline constexpr Layout kSingle = {8, 23, 0};
 inline constexpr Layout kHalf = {5, 10, 0};
@@ -258,7 +258,7 @@ inline std::array<uint32_t, 128> modelled(const Form& form, const Case& asked, i
   const std::vector<float> a = values(asked.a, form.a), b = values(asked.b, form.b);
   const bool by_rows = !form.half_result && !rule.converted && form.a == form.b;
   static thread_local simt::TensorSums sums;
-  if (by_rows) sums.set_b(rule, form.b, b.data(), 8, 8, form.k);
+  if (by_rows) sums.set_b(rule, form.a, form.b, b.data(), 8, 8, form.k);
   std::array<uint32_t, 128> results{};
   for (int row = 0; row < 16; ++row) {
     std::array<float, 8> d{};

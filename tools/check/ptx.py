@@ -11,8 +11,8 @@ PTX = "::cookbook::simt::ptx::"
 TYPES = {"b8": "uint8_t", "u8": "uint8_t", "s8": "int8_t", "b16": "uint16_t", "u16": "uint16_t", "s16": "int16_t",
          "b32": "uint32_t", "u32": "uint32_t", "s32": "int32_t", "b64": "uint64_t", "u64": "uint64_t",
          "s64": "int64_t", "f16": "__half", "f16x2": "__half2", "bf16": "__nv_bfloat16", "bf16x2": "__nv_bfloat162",
-         "f32": "float", "f64": "double", "tf32": "uint32_t", "pred": "bool"}
-BITS = {"8": "uint16_t", "16": "uint16_t", "32": "uint32_t", "64": "uint64_t", "pred": "bool"}
+         "f32": "float", "f64": "double", "tf32": "uint32_t", "pred": "bool", "b128": "unsigned __int128"}
+BITS = {"8": "uint16_t", "16": "uint16_t", "32": "uint32_t", "64": "uint64_t", "128": "unsigned __int128", "pred": "bool"}
 CONSTRAINTS = {"h": "uint16_t", "r": "uint32_t", "l": "uint64_t", "f": "uint32_t", "d": "uint64_t"}
 SPECIAL = {
     "laneid": "::cookbook::simt::lane_id()", "warpid": f"{PTX}thread_rank() / 32",
@@ -25,6 +25,8 @@ SPECIAL = {
     "cluster_ctarank": "::cookbook::cluster_block_rank()", "cluster_nctarank": "::cookbook::cluster_size()",
     "clusterid.x": "blockIdx.x / ::cookbook::cluster_size()", "nclusterid.x": "gridDim.x / ::cookbook::cluster_size()",
     "cluster_ctaid.x": "::cookbook::cluster_block_rank()", "cluster_nctaid.x": "::cookbook::cluster_size()",
+    "cluster_ctaid.y": "0", "cluster_ctaid.z": "0", "cluster_nctaid.y": "1", "cluster_nctaid.z": "1",
+    "clusterid.y": "blockIdx.y", "clusterid.z": "blockIdx.z", "nclusterid.y": "gridDim.y", "nclusterid.z": "gridDim.z",
 } | {f"{name}.{axis}": f"{variable}.{axis}" for axis in "xyz" for name, variable in
      (("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim"))}
 
@@ -58,14 +60,14 @@ def parse(template, has_operands):
 
 
 def statement(text):
-    declared = re.fullmatch(r"\.reg\s*\.(pred|[busf](?:8|16|32|64))\s+(.*)", text, re.DOTALL)
+    declared = re.fullmatch(r"\.reg\s*\.(pred|b128|[busf](?:8|16|32|64))\s+(.*)", text, re.DOTALL)
     if declared:
         names = []
         for name in re.split(r"\s*,\s*", declared[2].strip()):
             many = re.fullmatch(r"(.*)<(\d+)>", name)
             names += [f"{many[1]}{i}" for i in range(int(many[2]))] if many else [name]
         return "reg", BITS[declared[1].lstrip("busf") if declared[1] != "pred" else "pred"], names
-    found = re.fullmatch(r"(?:@(!?)\s*([\w$%]+)\s+)?([a-z][\w.:]*)\s*(.*)", text, re.DOTALL)
+    found = re.fullmatch(r"(?:@(!?)\s*([\w$%]+)\s+)?([a-z][\w.:]*(?:\$\d+[\w.:]*)*)\s*(.*)", text, re.DOTALL)
     if not found:
         raise Refused(f"'{text}'")
     return "do", (found[2] and (found[1], found[2])), found[3], split(found[4])
@@ -129,9 +131,22 @@ class Instruction:
         if not found:
             self.refuse()
         shared = any(part.startswith("shared") for part in self.parts) if space is None else space == "shared"
-        address = self.program.read(found[1], "uint32_t" if shared else "uint64_t", self)
+        # A generic address of 64 bits will do in shared memory, too: its low half is the address there.
+        wide = not shared or self.program.is_wide(found[1])
+        address = self.program.read(found[1], "uint64_t" if wide else "uint32_t", self)
         offset = f" + {self.program.read(found[2], 'int32_t', self)}" if found[2] else ""
-        return f"{PTX}{'shared' if shared else 'generic'}<{kind}>({address}{offset})"
+        return f"{PTX}{('wide_shared' if wide else 'shared') if shared else 'generic'}<{kind}>({address}{offset})"
+
+    def tensor_address(self, at):
+        """Of [taddr] or [taddr + n], an address of tensor memory."""
+        found = re.fullmatch(r"\[\s*([\w$%]+)\s*(?:\+\s*(-?\w+))?\s*\]", self.operand(at))
+        if not found:
+            self.refuse()
+        return " + ".join(self.program.read(name, "uint32_t", self) for name in found.groups() if name)
+
+    def group(self, text):
+        """Of `.cta_group::`, which may be an operand of the asm statement."""
+        return text if text in ("1", "2") else self.program.read(text, "int32_t", self)
 
     def coordinates(self, at):
         """Of [map, {x, y}]."""
@@ -155,7 +170,7 @@ def row(pattern):
 
 # ---- integers and floating point ----
 
-NUMBER = r"(?P<t>[busf](?:8|16|32|64)|b?f16(?:x2)?|pred)"
+NUMBER = r"(?P<t>[busf](?:8|16|32|64)|b128|b?f16(?:x2)?|pred)"
 EXPRESSIONS = {  # of operands a, b, c of the type T
     "add": "T(a + b)", "sub": "T(a - b)", "and": "T(a & b)", "or": "T(a | b)", "xor": "T(a ^ b)", "div": "T(a / b)",
     "rem": "T(a % b)", "min": "P min(a, b)", "max": "P max(a, b)", "fma": "P fma(a, b, c)", "abs": "P abs(a)",
@@ -187,6 +202,12 @@ def multiply(one, t):
     is_float = t.startswith(("f", "bf"))
     return one.write(0, evaluate(one, "T(a * b)" if one.parts[0] == "mul" else "P fma(a, b, c)" if is_float else
                                  "T(a * b + c)", kind))
+
+
+@row(r"(?P<what>add|sub|mul|fma)(\.(rn|ftz))*\.f32x2")
+def two_floats(one, what):
+    values = ", ".join(one.read(i, "b64") for i in range(1, len(one)))
+    return one.write(0, f"{PTX}two_floats<{PTX}Pair::{what}>({values})")
 
 
 @row(r"(mul|mad)\.(?P<part>hi|wide)\.(?P<t>[us](16|32|64))")
@@ -251,7 +272,7 @@ def move(one, t):
             ", ".join(one.program.register(name, one) for name in one.list(0)) + ")"
     if one.operand(1).startswith("{"):
         width = int(t[1:]) // len(one.list(1))
-        if width not in (16, 32):
+        if width not in (16, 32, 64):
             one.refuse()
         parts = ", ".join(one.program.read(name, TYPES[f"b{width}"], one) for name in one.list(1))
         return one.write(0, f"{PTX}pack<{TYPES[t]}>({parts})")
@@ -282,7 +303,7 @@ def convert_tf32(one):
 ORDER = r"(\.(?P<order>weak|relaxed|acquire|release|volatile))?(\.(?P<scope>cta|cluster|gpu|sys))?"
 SPACE = r"(\.(global|shared(::cta|::cluster)?|const|param|local))?"
 CACHE = r"(\.(nc|ca|cg|cs|lu|cv|wb|wt|L1::\w+|L2::\w+(::\w+)?))*"
-VALUE = r"(\.v(?P<count>[248]))?\.(?P<t>[busf](8|16|32|64))"
+VALUE = r"(\.v(?P<count>[248]))?\.(?P<t>[busf](8|16|32|64)|b128)"
 
 
 @row(rf"ld{ORDER}{SPACE}{ORDER.replace('order', 'order2').replace('scope', 'scope2')}{CACHE}{VALUE}")
@@ -478,12 +499,22 @@ def copy_arrive(one):
 BULK_LOAD = r"\.shared::(cluster|cta)\.global(\.tile)?\.mbarrier::complete_tx::bytes"
 
 
-@row(rf"cp\.async\.bulk\.tensor\.[1-5]d{BULK_LOAD}(?P<multicast>\.multicast::cluster)?(\.L2::cache_hint)?")
-def tensor_load(one, multicast):
+GROUP = r"\.cta_group::(?P<group>1|2|\$\d+)"
+
+
+# Of cta_group ptxas takes any place behind the rank.
+@row(rf"cp\.async\.bulk\.tensor\.[1-5]d(\.cta_group::[12])?{BULK_LOAD}(\.cta_group::[12])?"
+     rf"(?P<multicast>\.multicast::cluster)?({GROUP})?(\.L2::cache_hint)?")
+def tensor_load(one, multicast, group):
+    group = group or next((part[-1] for part in one.parts if part.startswith("cta_group::")), None)
     where = one.coordinates(1)
     pointers = f"{one.memory(0)}, {one.memory(1, 'const ::cookbook::TensorMap', 'global')}, {one.memory(2, 'uint64_t')}"
     name, mask = ("tma_multicast", f", {one.read(3, 'u16')}") if multicast else ("tma_load", "")
-    return f"::cookbook::simt::{name}({pointers}, {{{', '.join(where)}}}, {len(where)}{mask})"
+    copy = f"({pointers}, {{{', '.join(where)}}}, {len(where)}{mask})"
+    plain, pair = f"::cookbook::simt::{name}{copy}", f"::cookbook::simt::{name}_pair{copy}"
+    if not group or group in "12":
+        return pair if group == "2" else plain
+    return f"if ({one.group(group)} == 2) {pair}; else {plain}"
 
 
 @row(r"cp\.(?P<reduce>reduce\.)?async\.bulk\.tensor\.[1-5]d\.global\.shared::cta(\.add)?(\.tile)?\.bulk_group"
@@ -547,12 +578,13 @@ def barrier_arrive(one, arrive, expect, relaxed, scope, remote):
     at = 0 if one.operand(0).startswith("[") else 1
     pointer = one.memory(at, "uint64_t")
     count = one.read(at + 1, "u32") if len(one) > at + 1 else "1"
+    of_cluster = "true" if scope == "cluster" and not relaxed else "false"
     if not arrive:
         return f"{PTX}expect_bytes({pointer}, {count})"
     if expect:
-        call = f"{PTX}arrive_expect_bytes({pointer}, {count})"
+        call = f"{PTX}arrive_expect_bytes({pointer}, {count}, {of_cluster})"
     else:
-        call = f"{PTX}arrive({pointer}, {count}, {'true' if scope == 'cluster' and not relaxed else 'false'})"
+        call = f"{PTX}arrive({pointer}, {count}, {of_cluster})"
     return one.write(0, call) if at == 1 else f"(void){call}"
 
 
@@ -632,6 +664,114 @@ def multiply_warpgroup(one, columns, depth, t):
         f"{one.read(1, 'b64')}, {one.read(2, 'b64')}, {accumulate})"
 
 
+# ---- tensor memory and the tensor core of sm_100 ----
+
+@row(rf"tcgen05\.alloc{GROUP}\.sync\.aligned(\.shared::cta)?\.b32")
+def allocate_tensor_memory(one, group):
+    return f"::cookbook::simt::tmem_alloc({one.memory(0, 'uint32_t')}, {one.read(1, 'u32')}, {one.group(group)})"
+
+
+@row(rf"tcgen05\.dealloc{GROUP}\.sync\.aligned\.b32")
+def free_tensor_memory(one, group):
+    return f"::cookbook::simt::tmem_dealloc({one.read(0, 'u32')}, {one.read(1, 'u32')}, {one.group(group)})"
+
+
+@row(rf"tcgen05\.relinquish_alloc_permit{GROUP}\.sync\.aligned")
+def relinquish(one, group):
+    return f"::cookbook::simt::tmem_relinquish({one.group(group)})"
+
+
+TMEM_SHAPE = r"(?P<shape>32x32b|16x64b|16x128b|16x256b|16x32bx2)\.x(?P<repeat>\d+)"
+
+
+@row(rf"tcgen05\.ld\.sync\.aligned\.{TMEM_SHAPE}(?P<pack>\.pack::16b)?\.b32")
+def load_tensor_memory(one, shape, repeat, pack):
+    variables = ", ".join(one.program.variable(name, one) for name in one.list(0))
+    offset = f", {one.read(2, 'u32')}" if len(one) > 2 else ""
+    return f"uint32_t* const loaded[] = {{{variables}}}; ::cookbook::simt::tmem_load_to(loaded, " \
+        f"{one.tensor_address(1)}, ::cookbook::simt::TmemShape::s{shape}, {repeat}, {'true' if pack else 'false'}{offset})"
+
+
+@row(rf"tcgen05\.st\.sync\.aligned\.{TMEM_SHAPE}(?P<unpack>\.unpack::16b)?\.b32")
+def store_tensor_memory(one, shape, repeat, unpack):
+    offset = f", {one.read(1, 'u32')}" if len(one) > 2 else ""
+    values = one.list(len(one) - 1)
+    return f"const uint32_t stored[] = {{{one.array(len(one) - 1, len(values))}}}; ::cookbook::simt::tmem_store(" \
+        f"{one.tensor_address(0)}, stored, ::cookbook::simt::TmemShape::s{shape}, {repeat}, " \
+        f"{'true' if unpack else 'false'}{offset})"
+
+
+@row(r"tcgen05\.wait::(?P<what>ld|st)\.sync\.aligned")
+def wait_tensor_memory(one, what):
+    return f"::cookbook::simt::tmem_wait_{'load' if what == 'ld' else 'store'}()"
+
+
+@row(r"tcgen05\.fence::(?P<when>before|after)_thread_sync")
+def fence_tensor(one, when):
+    return f"::cookbook::simt::tcgen05_fence_{when}_thread_sync()"
+
+
+@row(rf"tcgen05\.mma{GROUP}\.kind::(?P<kind>f16|tf32|f8f6f4|i8|mxf8f6f4|mxf4|mxf4nvf4)(?P<scaled>\.block_scale)?"
+     r"(\.scale_vec::(?P<vector>[124])X|\.block(?P<block>16|32))?(\.collector::a::(fill|use|lastuse|discard))?")
+def multiply_tensor(one, group, kind, scaled, vector, block):
+    if bool(scaled) != kind.startswith("mx"):
+        one.refuse()
+    vector = vector or {"mxf8f6f4": "1", "mxf4": "2", "mxf4nvf4": {"16": "4", "32": "2"}.get(block, "0")}.get(kind, "0")
+    in_tensor_memory = one.operand(1).startswith("[")
+    a = one.tensor_address(1) if in_tensor_memory else one.read(1, "b64")
+    at, scales, lanes, before = 4, "", "nullptr", ""
+    if scaled:
+        scales = f"{one.tensor_address(4)}, {one.tensor_address(5)}, "
+        at = 6
+    if one.operand(at).startswith("{"):
+        lanes, before = "lanes", f"const uint32_t lanes[] = {{{one.array(at, len(one.list(at)))}}}; "
+        at += 1
+    scale_d = one.read(at + 1, "s32") if len(one) > at + 1 else "-1"
+    name = f"tcgen05_mma{'_scaled' if scaled else ''}{'_tmem' if in_tensor_memory else ''}"
+    return f"{before}::cookbook::simt::{name}({one.tensor_address(0)}, {a}, {one.read(2, 'b64')}, {one.read(3, 'u32')}, " \
+        f"{scales}{one.read(at, 'pred')}, {{::cookbook::simt::MmaKind::{kind}, {one.group(group)}, {vector}, {scale_d}, " \
+        f"{lanes}}})"
+
+
+@row(rf"tcgen05\.commit{GROUP}\.mbarrier::arrive::one(\.shared::cluster)?(?P<multicast>\.multicast::cluster)?\.b64")
+def commit_tensor(one, group, multicast):
+    mask = f"{one.read(1, 'u16')}, " if multicast else ""
+    return f"::cookbook::simt::tcgen05_commit{'_multicast' if multicast else ''}({one.memory(0, 'uint64_t', 'shared')}, " \
+        f"{mask}{one.group(group)})"
+
+
+@row(rf"tcgen05\.cp{GROUP}\.(?P<shape>128x256b|4x256b|128x128b|64x128b\.warpx2::(02_13|01_23)|32x128b\.warpx4)"
+     r"(\.b8x16\.(?P<expand>b4x16_p64|b6x16_p32))?")
+def copy_tensor(one, group, shape, expand):
+    shape = shape.replace(".warpx2::", "_").removesuffix(".warpx4")
+    return f"::cookbook::simt::tcgen05_cp({one.tensor_address(0)}, {one.read(1, 'b64')}, " \
+        f"::cookbook::simt::TmemCopy::c{shape}, {one.group(group)}, ::cookbook::simt::TmemExpand::{expand or 'none'})"
+
+
+# ---- cluster launch control ----
+
+@row(r"clusterlaunchcontrol\.try_cancel\.async(\.shared::cta)?\.mbarrier::complete_tx::bytes"
+     r"(?P<multicast>\.multicast::cluster::all)?\.b128")
+def try_cancel(one, multicast):
+    return f"::cookbook::simt::clc_try_cancel({one.memory(0)}, {one.memory(1, 'uint64_t')}, " \
+        f"{'true' if multicast else 'false'})"
+
+
+@row(r"clusterlaunchcontrol\.query_cancel\.is_canceled\.pred\.b128")
+def is_canceled(one):
+    return one.write(0, f"{PTX}is_canceled({one.read(1, 'b128')})")
+
+
+@row(r"clusterlaunchcontrol\.query_cancel\.get_first_ctaid(::(?P<axis>[xyz]))?(\.v4)?\.b32\.b128")
+def first_block(one, axis):
+    call = f"const uint3 first = {PTX}first_block({one.read(1, 'b128')})"
+    if axis:
+        return f"{call}; {one.write(0, f'first.{axis}')}"
+    writes = [f"{PTX}set({one.program.register(name, one)}, first.{part})"
+              for name, part in zip(one.list(0), "xyz") if name != "_"]
+    return "; ".join([call, *writes])
+
+
 # ---- a whole statement ----
 
 class Program:
@@ -641,11 +781,18 @@ class Program:
         self.registers = {}  # PTX name: (type, C++ name)
         self.addressed = set()  # operands whose address is passed on: they are no copies
         self.loops = False
+        self.waits = False  # for tcgen05.ld
 
     def constraint(self, number, one=None):
         if number >= len(self.operands):
             raise Refused(f"operand %{number}, which does not exist,")
         return self.operands[number][0].lstrip("=+&")
+
+    def is_wide(self, name):
+        """Whether it is a register of 64 bits."""
+        if name in self.registers:
+            return self.registers[name][0] == "uint64_t"
+        return re.fullmatch(r"\$\d+", name) is not None and self.constraint(int(name[1:])) == "l"
 
     def register(self, name, one):
         if name in self.registers:
@@ -659,6 +806,14 @@ class Program:
             one.refuse()
         self.addressed.add(int(name[1:]))
         return f"&({self.operands[int(name[1:])][1]})"
+
+    def variable(self, name, one):
+        """The address of a variable, or of a register of the statement, that is written at a later wait."""
+        if name not in self.registers:
+            return f"reinterpret_cast<uint32_t*>({self.address(name, one)})"
+        if self.registers[name][0] != "uint32_t" or not self.waits:
+            one.refuse()  # nobody could read it after the wait
+        return f"&{self.registers[name][1]}"
 
     def read(self, name, kind, one):
         negated = name.startswith("!")
@@ -719,6 +874,8 @@ class Program:
                 seen.add(entry[1])
             elif entry[2].split(".")[0] == "bra" and entry[3][0] in seen:
                 self.loops = True
+            elif entry[2].startswith("tcgen05.wait::ld"):
+                self.waits = True
         body = []
         for entry in statements:
             if entry[0] == "label":

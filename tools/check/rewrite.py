@@ -62,7 +62,7 @@ UNSUPPORTED = [
 HEADERS = [  # what no header here answers, with what it stands for
     ("curand", "cuRAND"), ("cublas", "cuBLAS"), ("cufft", "cuFFT"), ("cusparse", "cuSPARSE"), ("cusolver", "cuSOLVER"),
     ("cudnn", "cuDNN"), ("nccl", "NCCL"), ("thrust/", "Thrust"), ("cub/", "CUB"), ("cuda/", "libcu++"),
-    ("cute/", "CuTe"), ("cutlass/", "CUTLASS"), ("nvrtc", "NVRTC"), ("nvtx3/", "NVTX of C++"),
+    ("nvrtc", "NVRTC"), ("nvtx3/", "NVTX of C++"),
     ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
     ("cooperative_groups/", "this part of cooperative groups"),
     ("cuda_gl_interop", "OpenGL"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
@@ -81,6 +81,23 @@ def foreign_header(name):
     if name in HERE or (PROGRAM / "include" / name).is_file():
         return None
     return next((what for prefix, what in HEADERS if name.startswith(prefix)), None)
+
+
+def without_template_parameters(words):
+    """The words of a declaration without each `template <...>`, whose defaults have a `=`."""
+    kept, i = [], 0
+    while i < len(words):
+        if words[i] == "template" and words[i + 1:i + 2] == ["<"]:
+            depth, i = 0, i + 1
+            while i < len(words):
+                depth += {"<": 1, ">": -1, ">>": -2}.get(words[i], 0)
+                i += 1
+                if depth <= 0:
+                    break
+            continue
+        kept.append(words[i])
+        i += 1
+    return kept
 
 
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
@@ -576,7 +593,7 @@ class Rewriter:
             else:
                 head.append(self.text(i))
             i -= 1
-        head.reverse()
+        head = without_template_parameters(head[::-1])
         if "namespace" in head:
             return "namespace"
         if head[:1] == ["extern"] and len(head) == 2:

@@ -23,6 +23,7 @@
 #endif
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
 #endif
 #if COOKBOOK_CUDA
 #include "common/bench/bench.hpp"
@@ -170,6 +171,7 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
   Options options;
   if (const auto status = parse_options(chapter, argc, argv, options)) return *status;
 #if COOKBOOK_SIMT
+  simt::set_model_capability(chapter.model_capability);
   simt::install_crash_handler();  // before a problem is made: no launch has done it yet
   if (options.in_process) simt::set_time_limit(0);
 #endif
@@ -194,6 +196,13 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
     for (const std::string& file : kTraced ? std::vector<std::string>{} : unlisted_files(chapter)) {
       fmt::print(stderr, "{}: {} is not run: ladder.hpp lists no level of it in rows<...>()\n",
                  chapter.program(), file);
+    }
+    const int cc = chapter.model_capability;
+    if (!kTraced && cc > 0 && device_info().cc_major != cc / 10) {
+      fmt::print(stderr,
+                 "{}: its levels need compute capability {}.x, and this is the {}; on the CPU, "
+                 "BACKEND=simt ./run {} runs them all\n",
+                 chapter.program(), cc / 10, device_info().name, chapter.number);
     }
     for (const std::string& line : plan.left_out) {
       fmt::print(stderr, "{}: {}\n", chapter.program(), line);

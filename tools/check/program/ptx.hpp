@@ -10,10 +10,12 @@
 #include "common/backend/simt/language/intrinsics.hpp"
 #include "common/device/bulk_add.cuh"
 #include "common/device/cluster_async.cuh"
+#include "common/device/cluster_launch_control.cuh"
 #include "common/device/cp_async.cuh"
 #include "common/device/math.cuh"
 #include "common/device/mma.cuh"
 #include "common/device/sync.cuh"
+#include "common/device/tcgen05.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
 
@@ -24,7 +26,10 @@ namespace cookbook::simt::ptx {
 template <size_t kBytes>
 using Bits = std::conditional_t<
     kBytes == 1, uint8_t,
-    std::conditional_t<kBytes == 2, uint16_t, std::conditional_t<kBytes == 4, uint32_t, uint64_t>>>;
+    std::conditional_t<
+        kBytes == 2, uint16_t,
+        std::conditional_t<kBytes == 4, uint32_t,
+                           std::conditional_t<kBytes == 8, uint64_t, unsigned __int128>>>>;
 
 /// As reinterpret(), of types with constructors too.
 template <class To, class From>
@@ -219,11 +224,33 @@ __forceinline__ To convert(From value, Round round) {
   }
 }
 
+enum class Pair { add, sub, mul, fma };
+/// Of `.f32x2`: on both halves.
+template <Pair kWhat>
+__forceinline__ uint64_t two_floats(uint64_t a, uint64_t b, uint64_t c = 0) {
+  uint64_t result = 0;
+  for (int at = 0; at < 64; at += 32) {
+    const auto x = as<float>(a >> at), y = as<float>(b >> at), z = as<float>(c >> at);
+    const float value = kWhat == Pair::add   ? x + y
+                        : kWhat == Pair::sub ? x - y
+                        : kWhat == Pair::mul ? x * y
+                                             : std::fma(x, y, z);
+    result |= static_cast<uint64_t>(in<uint32_t>(value)) << at;
+  }
+  return result;
+}
+
 // ---- memory ----
 
 template <class T>
 __forceinline__ T* shared(uint32_t address) {
   return static_cast<T*>(shared_pointer(address));
+}
+/// Of a register of 64 bits: an address in shared memory, or a generic one.
+template <class T>
+__forceinline__ T* wide_shared(uint64_t address) {
+  if (address >> 32 != 0) return reinterpret_cast<T*>(address);
+  return shared<T>(static_cast<uint32_t>(address));
 }
 template <class T>
 __forceinline__ T* generic(uint64_t address) {
@@ -351,7 +378,11 @@ __forceinline__ uint64_t arrive(uint64_t* bar, uint32_t count, bool of_cluster) 
     mbarrier_arrive(bar, count);
   return state;
 }
-__forceinline__ uint64_t arrive_expect_bytes(uint64_t* bar, uint32_t bytes) {
+__forceinline__ uint64_t arrive_expect_bytes(uint64_t* bar, uint32_t bytes, bool of_cluster) {
+  if (of_cluster || find_remote(bar).is_other) {
+    mbarrier_arrive_expect_tx_at(bar, bytes, of_cluster);
+    return 0;
+  }
   const uint64_t state = mbarrier_parity(bar);
   mbarrier_arrive_expect_tx(bar, bytes);
   return state;
@@ -360,6 +391,15 @@ __forceinline__ void expect_bytes(uint64_t* bar, uint32_t bytes) { mbarrier_expe
 __forceinline__ void store_async(void* to, const void* value, size_t bytes, uint64_t* bar) {
   const Remote place = find_remote(static_cast<uint64_t*>(to)), barrier = find_remote(bar);
   simt::store_async(place.own, value, static_cast<int>(bytes), barrier.own, place.rank);
+}
+
+// ---- cluster launch control ----
+
+__forceinline__ bool is_canceled(unsigned __int128 answer) {
+  return clc_is_canceled(static_cast<uint64_t>(answer), static_cast<uint64_t>(answer >> 64));
+}
+__forceinline__ uint3 first_block(unsigned __int128 answer) {
+  return clc_first_block(static_cast<uint64_t>(answer), static_cast<uint64_t>(answer >> 64));
 }
 
 // ---- wgmma ----

@@ -45,10 +45,10 @@ constexpr std::array<Device, 8> kDevices = {{
 }};
 
 // The default device: an H100 with four SMs, which small problems fill.
-constexpr Device kSmallModel = {"", "", 90, 4, 227, 228, 2048, 32, 50, 1 << 20};
+Device small_model = {"", "", 90, 4, 227, 228, 2048, 32, 50, 1 << 20};
 
 const Device& find_device(const std::string& name) {
-  if (name.empty()) return kSmallModel;
+  if (name.empty()) return small_model;
   std::string wanted = name;
   std::transform(wanted.begin(), wanted.end(), wanted.begin(),
                  [](unsigned char c) { return std::tolower(c); });
@@ -134,6 +134,11 @@ void set_device(const std::string& name) {
   current_model() = make_model(name.empty() ? device_from_environment() : name);
 }
 
+void set_model_capability(int cc) {
+  small_model.cc = cc > 0 ? cc : 90;
+  set_device("");
+}
+
 void set_sm_count(int count) {
   current_model().info.sm_count =
       count > 0 ? count : make_model(device_from_environment()).info.sm_count;
@@ -148,6 +153,12 @@ void require_capability(int needed, const char* what, void* pc) {
 void require_sm_90a(const char* what, void* pc) {
   if (device_info().cc() == 90) return;
   fail_at(pc, "{} needs sm_90a, which only cc 9.0 has; this is the {}", what, device_info().name);
+}
+
+// cc 10.0 and 10.3; what they have in common.
+void require_sm_100a(const char* what, void* pc) {
+  if (device_info().cc() / 10 == 10) return;
+  fail_at(pc, "{} needs sm_100a or sm_103a; this is the {}", what, device_info().name);
 }
 
 }  // namespace simt

@@ -17,6 +17,10 @@ std::vector<std::string> device_names();
 /// lists the devices.
 void set_device(const std::string& name);
 
+/// The compute capability of the model that set_device("") gives where COOKBOOK_SIMT_DEVICE names
+/// none, such as 100; 0: 90 again. Makes device_info() that of set_device("").
+void set_model_capability(int cc);
+
 /// Throws the error of a wrong COOKBOOK_SIMT_* variable of the device.
 void check_device_environment();
 
@@ -36,8 +40,9 @@ const SmLimits& sm_limits();
 unsigned resident_blocks_per_sm(size_t shared_bytes, unsigned block_threads);
 
 // Fails unless the model device can execute `what`: an instruction of sm_`needed`, or one of the
-// architecture-specific target sm_90a, which later devices do not have.
+// architecture-specific targets sm_90a and sm_100a, which later devices do not have.
 void require_capability(int needed, const char* what, void* pc);
 void require_sm_90a(const char* what, void* pc);
+void require_sm_100a(const char* what, void* pc);
 
 }  // namespace cookbook::simt

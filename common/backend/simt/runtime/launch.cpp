@@ -224,6 +224,7 @@ void run_launch(const Launch& launch) {
   LaunchState state(static_cast<size_t>(most_workers));
   state.launch = &launch;
   state.group_total = chosen.count;
+  state.group_at = [&chosen](uint64_t i) { return chosen.group(i); };
   state.schedule = settings().schedule;
   state.seed = settings().seed;
   state.running_workers = workers;
@@ -254,9 +255,8 @@ void run_launch(const Launch& launch) {
     slot.worker = &worker;
     current_worker = &worker;
     while (!state.abandoned.load(std::memory_order_relaxed)) {
-      const uint64_t next = state.next_group.fetch_add(1, std::memory_order_relaxed);
-      if (next >= chosen.count) break;
-      const uint64_t group = chosen.group(next);
+      uint64_t group;
+      if (!state.take_group(group)) break;
       if (!run_group(worker, group)) {
         first_error.add(group, worker.error, worker.fault);
         state.abandoned = true;

@@ -31,6 +31,7 @@ bool is_sparse(size_t bytes) { return bytes >= size_t{4} << 30 || !runs_blocks()
 constexpr size_t kUnmappedBytes = 16 << 20;
 constexpr uint32_t kRankShift = 24;
 constexpr uint32_t kOffsetMask = (1u << kRankShift) - 1;
+constexpr size_t kWindowBytes = size_t{1} << 32;
 
 class Registry {
  public:
@@ -231,7 +232,10 @@ uint32_t shared_address(const void* pointer) {
   if (const Block* block = find_shared_block(pointer)) {
     const auto offset = static_cast<uint32_t>(address - reinterpret_cast<uintptr_t>(block->shared));
     const bool own = block == current_thread->block;
-    return (own ? 0 : (block->index + 1) << kRankShift) + kDynamicSharedAddress + offset;
+    const uint32_t window = block->group->launch->cluster > 1 ? block->rank
+                            : own                             ? 0
+                                                              : block->index + 1;
+    return (window << kRankShift) + kDynamicSharedAddress + offset;
   }
   uint32_t base = kStaticSharedAddress;
   for (const Range& range : static_shared_ranges) {
@@ -252,12 +256,38 @@ void* shared_pointer(uint32_t address) {
     }
   } else if (offset >= kDynamicSharedAddress) {
     Group& group = current_worker->group;
-    if (rank == 0) return current_thread->block->shared + (offset - kDynamicSharedAddress);
+    const Block& own = *current_thread->block;
+    if (group.launch->cluster > 1 && rank < group.block_count) {
+      return group.blocks[rank]->shared + (offset - kDynamicSharedAddress);
+    }
+    if (rank == 0) return own.shared + (offset - kDynamicSharedAddress);
     if (rank <= group.block_count) {
       return group.blocks[rank - 1]->shared + (offset - kDynamicSharedAddress);
     }
   }
   fail("no shared memory at this address of the shared window", __builtin_return_address(0));
+}
+
+SharedWindow::~SharedWindow() {
+  if (reserved_ != nullptr) munmap(reserved_, 2 * kWindowBytes);
+}
+
+char* SharedWindow::block(uint32_t index, size_t bytes) {
+  if (index >= kWindowBytes >> kRankShift || failed_) return nullptr;
+  if (reserved_ == nullptr) {
+    void* memory = mmap(nullptr, 2 * kWindowBytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    failed_ = memory == MAP_FAILED;  // a process may have a limit
+    if (failed_) return nullptr;
+    reserved_ = static_cast<char*>(memory);
+    const auto address = reinterpret_cast<uintptr_t>(memory);
+    window_ = reserved_ + (kWindowBytes - address % kWindowBytes) % kWindowBytes;
+  }
+  char* first = window_ + (size_t{index} << kRankShift);
+  const size_t page = std::max<size_t>(kDynamicSharedAddress, sysconf(_SC_PAGESIZE));
+  const size_t needed = (kDynamicSharedAddress + bytes + page - 1) / page * page;
+  if (mprotect(first, needed, PROT_READ | PROT_WRITE) != 0) return nullptr;
+  return first + kDynamicSharedAddress;
 }
 
 void* dynamic_shared_memory() { return current_thread->block->shared; }

@@ -66,9 +66,10 @@ inline constexpr size_t kMaxDynamicSharedBytes =
 
 // The block of the current group whose dynamic shared memory contains `address`, or null.
 Block* find_shared_block(const void* address);
-// 32-bit shared-window address of a pointer into shared memory, and back. The own block's dynamic
-// shared memory starts at kDynamicSharedAddress; another block's has (rank + 1) << 24 added; static
-// __shared__ lies at kStaticSharedAddress and above.
+// 32-bit shared-window address of a pointer into shared memory, and back. A block's dynamic shared
+// memory starts at kDynamicSharedAddress; in a cluster its rank << 24 is added, its own too, as
+// CUTLASS relies on (Sm100MmaPeerBitMask). Static __shared__ lies at kStaticSharedAddress and
+// above.
 uint32_t shared_address(const void* pointer);
 void* shared_pointer(uint32_t address);
 // True if `pointer` is in this OS thread's thread-local storage: static __shared__.

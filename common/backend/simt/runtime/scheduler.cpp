@@ -343,9 +343,12 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   }
   const size_t shared_bytes = round_up(launch.shared_bytes, kSharedAlignment) + kSharedPadBytes;
   if (storage.shared_capacity < shared_bytes) {
-    void* memory = std::aligned_alloc(kSharedAlignment, shared_bytes);
-    if (!memory) throw std::bad_alloc();
-    storage.shared = {static_cast<char*>(memory), &std::free};
+    storage.shared = {worker.shared_window.block(index, shared_bytes), [](void*) {}};
+    if (storage.shared == nullptr) {
+      void* memory = std::aligned_alloc(kSharedAlignment, shared_bytes);
+      if (!memory) throw std::bad_alloc();
+      storage.shared = {static_cast<char*>(memory), &std::free};
+    }
     storage.shared_capacity = shared_bytes;
   }
   std::memset(storage.shared.get(), 0xff, shared_bytes);  // NaN, so that uninitialised reads show

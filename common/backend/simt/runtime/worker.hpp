@@ -58,12 +58,38 @@ struct LaunchState {
   uint64_t seed = 1;
   std::atomic<uint64_t> next_group{0};  // groups that have started; beyond group_total: all
   uint64_t group_total = 0;
+  std::function<uint64_t(uint64_t)> group_at;  // the i-th group that starts
+  // The next group, which then does not start but is the caller's; false: all have started.
+  bool take_group(uint64_t& group) {
+    uint64_t next = next_group.load();
+    do {
+      if (next >= group_total) return false;
+    } while (!next_group.compare_exchange_weak(next, next + 1));
+    group = group_at(next);
+    return true;
+  }
   std::atomic<bool> abandoned{false};
   // For the watchdog: groups that have started may wait for others that have not.
   std::function<void()> add_workers;
   bool has_more_workers = false;  // it added some
   std::atomic<int> running_workers{0};
   std::atomic<int> spinning_workers{0};  // whose threads have all been spinning for a while
+};
+
+// Addresses for the shared memory of a worker's blocks: the low 32 bits of a pointer are the
+// address in the shared window, as on a GPU, where programs rely on it.
+class SharedWindow {
+ public:
+  SharedWindow() = default;
+  ~SharedWindow();
+  SharedWindow(const SharedWindow&) = delete;
+  // Zeroed memory of block `index`; null where there is no room, so that others must do.
+  char* block(uint32_t index, size_t bytes);
+
+ private:
+  char* reserved_ = nullptr;
+  char* window_ = nullptr;  // aligned to its size
+  bool failed_ = false;
 };
 
 struct Worker {
@@ -93,6 +119,7 @@ struct Worker {
     std::unique_ptr<char, void (*)(void*)> shared{nullptr, nullptr};
     size_t shared_capacity = 0;
   };
+  SharedWindow shared_window;
   std::vector<BlockStorage> storage;  // of group.blocks, by index
 
   void note_progress() {

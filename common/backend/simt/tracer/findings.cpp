@@ -59,6 +59,13 @@ void WorkerTracer::take_hazards() {
       found.earlier_thread = thread_index(hazard.earlier_thread);
       found.one_warp = is_one_warp(hazard.earlier_thread, hazard.later_thread);
       found.is_static = hazard.offset >= static_offset_;
+      if (hazard.offset >= detector_.tensor_offset()) {
+        found.is_static = false;
+        const size_t at = hazard.offset - detector_.tensor_offset();
+        const size_t lane = at / 4 / 512 % 4 * 32 + at % 4 * 8;
+        found.detail =
+            fmt::format("tensor memory, column {}, lanes {} to {}", at / 4 % 512, lane, lane + 7);
+      }
       found.offset = found.is_static || shared_stride_ == 0 ? hazard.offset - static_offset_
                                                             : hazard.offset % shared_stride_;
     }

@@ -2,6 +2,7 @@
 #include "common/backend/simt/tracer/races.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace cookbook::simt {
 
@@ -35,7 +36,9 @@ void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size
   merge_a_.reset();
   merge_b_.reset();
   merge_result_.reset();
-  if (cells_.size() < shared_bytes / 4 + 1) cells_.resize(shared_bytes / 4 + 1);
+  tensor_cells_ = shared_bytes / 4 + 1;
+  if (cells_.size() < tensor_cells_) cells_.resize(tensor_cells_);
+  unfenced_stores_.clear();
   ++group_;
   ++interval_;
 }
@@ -397,7 +400,7 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
            offset);
   }
   if ((!access.write || (access.atomic && !access.overwrites)) &&
-      (cell.initialised & bytes) != bytes) {
+      (cell.initialised & bytes) != bytes && !access.may_be_undefined) {
     report(Kind::uninitialised, nullptr, access, me, offset);
   }
   const Entry mine{me.clock,      access.pc,          me.slot & kSlots, bytes & 0xf,
@@ -460,6 +463,74 @@ void RaceDetector::access(size_t offset, size_t bytes, const Access& access, uin
     check_cell(cells_[at >> 2], at, mask, access, me);
     at = next;
   }
+}
+
+// ---- tensor memory: a cell for a column of 32 lanes, its four parts are eight lanes each ----
+
+template <class Visit>
+void RaceDetector::for_each_tensor_cell(uint32_t owner, uint32_t first, uint32_t columns,
+                                        uint32_t groups, const Visit& visit) {
+  constexpr uint32_t kQuarters = 4, kColumns = 512;
+  const size_t needed = tensor_cells_ + size_t{owner + 1} * kQuarters * kColumns;
+  if (cells_.size() < needed) cells_.resize(needed);
+  for (uint32_t quarter = 0; quarter < kQuarters; ++quarter) {
+    const uint32_t part = groups >> (4 * quarter) & 0xf;
+    const size_t start = tensor_cells_ + size_t{owner * kQuarters + quarter} * kColumns;
+    for (uint32_t c = first; part != 0 && c < first + columns; ++c) visit(start + c, part);
+  }
+}
+
+void RaceDetector::tensor_access(uint32_t owner, uint32_t first, uint32_t columns, uint32_t groups,
+                                 const Access& access, bool fenced) {
+  const View me = view(access.actor);
+  for_each_tensor_cell(owner, first, columns, groups, [&](size_t index, uint32_t part) {
+    Cell& cell = cells_[index];
+    const size_t offset = index * 4 + static_cast<size_t>(std::countr_zero(part));
+    if (fenced && cell.group == group_ && !unfenced_stores_.empty()) {
+      for (int i = 0; i < cell.writer_count; ++i) {
+        const Entry& entry = cell.writers[i];
+        if ((entry.bytes & part) == 0 || !ordered(entry, me) ||
+            !unfenced_stores_.contains(uint64_t{entry.slot} << 32 | entry.clock)) {
+          continue;
+        }
+        report(SharedHazard::Kind::tensor_unfenced, &entry, access, me, offset);
+      }
+    }
+    check_cell(cell, offset, part, access, me);
+  });
+}
+
+void RaceDetector::tensor_reset(uint32_t owner, uint32_t first, uint32_t columns) {
+  for_each_tensor_cell(owner, first, columns, 0xffff,
+                       [&](size_t index, uint32_t) { cells_[index].group = 0; });
+}
+
+bool RaceDetector::is_known_to_somebody(const Entry& entry) const {
+  for (uint32_t i = 0; i < threads_; ++i) {
+    const Row* row = thread_clocks_[i].row.get();
+    if (row != nullptr && (*row)[entry.slot] >= entry.clock) return true;
+  }
+  return false;
+}
+
+// An access that some thread has waited for is over, whatever orders that before here: a barrier
+// that releases nothing is enough.
+void RaceDetector::tensor_freed(uint32_t owner, uint32_t first, uint32_t columns,
+                                const Access& access) {
+  const View me = view(access.actor);
+  for_each_tensor_cell(owner, first, columns, 0xffff, [&](size_t index, uint32_t) {
+    Cell& cell = cells_[index];
+    if (cell.group != group_) return;
+    const auto check = [&](const Entry& entry, bool is_read) {
+      if (ordered(entry, me, is_read) || is_known_to_somebody(entry)) return;
+      report(is_read ? SharedHazard::Kind::write_after_read : SharedHazard::Kind::write_after_write,
+             &entry, access, me,
+             index * 4 + static_cast<size_t>(std::countr_zero(entry.bytes + 0u)));
+    };
+    for (int i = 0; i < cell.writer_count; ++i) check(cell.writers[i], false);
+    for (int i = 0; i < cell.reader_count; ++i) check(cell.readers[i], true);
+    cell.group = 0;
+  });
 }
 
 }  // namespace cookbook::simt

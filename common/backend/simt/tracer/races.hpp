@@ -18,6 +18,7 @@
 #include <memory>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "common/backend/simt/runtime/sync_tracer.hpp"
@@ -33,6 +34,7 @@ enum class Kind : uint8_t {
   uninitialised,
   proxy_load,         ///< an asynchronous operation reads ordinary stores that were not fenced
   proxy_store,        ///< it overwrites ordinary stores that were not fenced
+  tensor_unfenced,    ///< of tensor memory: tcgen05.st, waited for but not fenced before an mma
   barrier_unordered,  ///< an mbarrier is used by a thread that need not see its initialisation
   barrier_unfenced,   ///< an asynchronous operation uses an mbarrier that was not fenced
   not_started,        ///< of another block's shared memory, before it is known to exist
@@ -50,6 +52,7 @@ enum class Kind : uint8_t {
   acted_alone,
   waited_alone,
   registers_unordered,
+  registers_pending,  ///< A variable that tcgen05.ld will write is read.
   absent_lane,
   not_a_number,
   overflow,
@@ -90,11 +93,12 @@ class RaceDetector {
     uint32_t pc;
     bool write;
     bool atomic = false;
-    bool async_proxy = false;  ///< TMA, bulk copies, wgmma operands; not cp.async.
-    bool may_outlive = false;  ///< The block need not wait for it before it ends.
-    bool flag = false;         ///< Volatile: it agrees with other flags and with atomics.
-    bool overwrites = false;   ///< An atomic that does not need the old value.
-    bool deferred = false;     ///< A store over a store is noted by note_deferred() only.
+    bool async_proxy = false;       ///< TMA, bulk copies, wgmma operands; not cp.async.
+    bool may_outlive = false;       ///< The block need not wait for it before it ends.
+    bool flag = false;              ///< Volatile: it agrees with other flags and with atomics.
+    bool overwrites = false;        ///< An atomic that does not need the old value.
+    bool may_be_undefined = false;  ///< A read of what nothing has written is no mistake.
+    bool deferred = false;          ///< A store over a store is noted by note_deferred() only.
   };
   using Key = std::tuple<SharedHazard::Kind, uint32_t, uint32_t>;
 
@@ -119,6 +123,19 @@ class RaceDetector {
 
   /// Checks and records an access to [offset, offset + bytes) of block `owner`'s shared memory.
   void access(size_t offset, size_t bytes, const Access& access, uint32_t owner);
+
+  /// The same for tensor memory of block `owner`: `columns` columns from `first` on, of 16 groups
+  /// of eight lanes those in `groups`. `fenced`: stores by mark_store() must have been fenced.
+  void tensor_access(uint32_t owner, uint32_t first, uint32_t columns, uint32_t groups,
+                     const Access& access, bool fenced);
+  /// The columns hold nothing yet, or no more: a thread frees them, and everything must be over.
+  void tensor_reset(uint32_t owner, uint32_t first, uint32_t columns);
+  void tensor_freed(uint32_t owner, uint32_t first, uint32_t columns, const Access& access);
+  /// `operation` is a tcgen05.st; it has been fenced.
+  void mark_store(Actor operation) { unfenced_stores_.insert(store_key(operation)); }
+  void store_fenced(Actor operation) { unfenced_stores_.erase(store_key(operation)); }
+  /// The first offset of a hazard in tensor memory, which is a multiple of four per column.
+  size_t tensor_offset() const { return tensor_cells_ * 4; }
 
   /// `thread` initialises the mbarrier at `bar`, `offset` in the detector's memory; it is gone.
   void barrier_init(const void* bar, size_t offset, Actor thread, uint32_t pc);
@@ -235,6 +252,14 @@ class RaceDetector {
   void report(SharedHazard::Kind kind, const Entry* earlier, const Access& later, const View& me,
               size_t offset);
   void check_cell(Cell& cell, size_t offset, uint32_t bytes, const Access& access, const View& me);
+  uint64_t store_key(Actor operation) const {
+    return uint64_t{slot_of(operation)} << 32 | view(operation).clock;
+  }
+  /// Calls visit(cell index, groups of eight lanes of its 32).
+  template <class Visit>
+  void for_each_tensor_cell(uint32_t owner, uint32_t first, uint32_t columns, uint32_t groups,
+                            const Visit& visit);
+  bool is_known_to_somebody(const Entry& entry) const;
   void check_proxy(const Cell& cell, size_t offset, uint32_t bytes, const Access& access,
                    const View& me);
 
@@ -251,7 +276,9 @@ class RaceDetector {
   std::vector<uint32_t> slot_issuer_;  ///< Latest issuer, for messages.
   std::vector<Operation> operations_;  ///< Ring, by -actor - 1.
   Actor last_operation_ = 0;
-  std::vector<Cell> cells_;
+  std::vector<Cell> cells_;  ///< Of shared memory, then of tensor memory.
+  size_t tensor_cells_ = 0;  ///< Where that begins.
+  std::unordered_set<uint64_t> unfenced_stores_;
   std::unordered_map<const void*, RowPointer> objects_;
   std::unordered_map<const void*, Init> inits_;
   std::vector<const void*> unfenced_;   ///< mbarriers that no proxy fence has seen.

@@ -60,7 +60,8 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
         "parity, 1, was that of the phase before the first",
         wait_line);
   }
-  const std::string memory = found.is_static
+  const std::string memory = !found.detail.empty() ? found.detail  // of tensor memory
+                             : found.is_static
                                  ? name_static(found.offset)
                                  : fmt::format("dynamic shared memory + {} bytes", found.offset);
   const auto actor = [](const uint3& thread, bool is_async) {
@@ -130,6 +131,15 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
           "{} {} alone at {}, and its warp comes to {} at {} with no __syncwarp() between{}",
           earlier_thread, kind == Kind::waited_alone ? "waited" : "acted", earlier_line,
           found.detail, later_line, in_block);
+    case Kind::tensor_unfenced:
+      return fmt::format(
+          "{} wrote {} at {}; {} uses it at {} with no tcgen05.fence::before_thread_sync after the "
+          "wait for the store{}",
+          earlier_thread, memory, earlier_line, later, later_line, in_block);
+    case Kind::registers_pending:
+      return fmt::format(
+          "{} reads at {} what tcgen05.ld at {} loads, with no tcgen05.wait::ld between{}", later,
+          later_line, earlier_line, in_block);
     case Kind::registers_unordered:
       return fmt::format(
           "{} comes to setmaxnreg at {}, and no barrier shows that {} of its warpgroup has passed "
@@ -187,6 +197,7 @@ std::string subject(Kind kind, const Occurrence& found) {
     case Kind::uninitialised: {
       const SharedVariable* variable =
           found.is_static ? find_shared_variable(found.offset, 1) : nullptr;
+      if (!found.detail.empty()) return "tensor memory";
       return variable != nullptr ? variable->name : "shared memory";
     }
     case Kind::out_of_bounds:
@@ -222,6 +233,9 @@ const char* remedy_of(Kind kind, const Occurrence& found) {
              "among the lanes of __ballot_sync() or __activemask() taken before the branch";
     case Kind::shared_out_of_bounds: return "compare the index with the number of elements";
     default: return "";
+  }
+  if (found.detail.starts_with("tensor memory")) {
+    return "wait between the two: for the commit of an mma, or by tcgen05.wait of a load or store";
   }
   if (found.earlier_async || found.later_async) return "wait for the asynchronous copy";
   const bool global = kind == Kind::global_write_write || kind == Kind::global_write_read ||

@@ -28,6 +28,7 @@ void WorkerTracer::make_current(WorkerTracer* tracer) {
   async_tracer = tracer;
   mbarrier_tracer = tracer;
   register_tracer = tracer;
+  tensor_tracer = tracer;
 }
 
 void WorkerTracer::begin_group(Group& group) {
@@ -47,6 +48,7 @@ void WorkerTracer::begin_group(Group& group) {
   const size_t warps = size_t{warps_per_block_} * group.block_count;
   if (open_.size() < warps) open_.resize(warps);
   register_calls_.clear();
+  pending_registers_.clear();
   if (volatile_loads_.size() < group.thread_count || open_volatile_loads_ != 0) {
     volatile_loads_.assign(std::max<size_t>(volatile_loads_.size(), group.thread_count), {});
     open_volatile_loads_ = 0;
@@ -112,8 +114,20 @@ void WorkerTracer::merge_sectors(std::map<uint64_t, std::vector<uint64_t>>& touc
   }
 }
 
+void WorkerTracer::check_pending_registers(const Thread& thread, const Access& access) {
+  for (uintptr_t at = access.address & ~uintptr_t{3}; at < access.address + access.bytes; at += 4) {
+    const auto found = pending_registers_.find(at);
+    if (found == pending_registers_.end()) continue;
+    note(Kind::registers_pending, found->second, access.pc, thread, Op::load);
+    return;
+  }
+}
+
 void WorkerTracer::lane_access(Actor operation, const Access& access) {
   Thread& thread = *current_thread;
+  if (!pending_registers_.empty() && access.op == Op::load) {
+    check_pending_registers(thread, access);
+  }
   finish_accesses(thread);
   const Location at = locate(thread, access);
   const Op op = access.op;

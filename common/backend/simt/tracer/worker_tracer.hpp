@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -16,6 +17,7 @@
 #include "common/backend/simt/units/async_tracer.hpp"
 #include "common/backend/simt/units/mbarrier_tracer.hpp"
 #include "common/backend/simt/units/register_tracer.hpp"
+#include "common/backend/simt/units/tensor_tracer.hpp"
 
 namespace cookbook::simt::tracing {
 
@@ -23,7 +25,8 @@ class WorkerTracer final : public SyncTracer,
                            public AccessTracer,
                            public AsyncTracer,
                            public MbarrierTracer,
-                           public RegisterTracer {
+                           public RegisterTracer,
+                           public TensorTracer {
  public:
   void begin_launch(const Launch& launch);
   /// From here to end_group() this is the tracer of the OS thread.
@@ -93,6 +96,30 @@ class WorkerTracer final : public SyncTracer,
   }
 
   void setmaxnreg(uint32_t n, void* pc) override;
+
+  void tensor_read(const TensorRange& range, bool by_product, void* pc, Actor operation) override {
+    RaceDetector::Access access{operation, token_of(pc), false};
+    access.may_be_undefined = !by_product;  // a load of more lanes than are needed
+    tensor_access(range, access, by_product);
+  }
+  void tensor_write(const TensorRange& range, bool is_store, void* pc, Actor operation) override {
+    if (is_store) detector_.mark_store(operation);
+    tensor_access(range, {operation, token_of(pc), true}, false);
+  }
+  void tensor_store_fenced(Actor operation) override { detector_.store_fenced(operation); }
+  void tensor_allocated(const TensorRange& range) override {
+    detector_.tensor_reset(range.block->index, range.first, range.columns);
+  }
+  void tensor_freed(const TensorRange& range, void* pc) override {
+    detector_.tensor_freed(range.block->index, range.first, range.columns,
+                           {current_thread->actor, token_of(pc), true});
+  }
+  void registers_pending(const uint32_t* variable, void* pc) override {
+    pending_registers_[address_of(variable)] = token_of(pc);
+  }
+  void registers_arrived(const uint32_t* variable) override {
+    pending_registers_.erase(address_of(variable));
+  }
 
  private:
   static constexpr size_t kFirstTableSize = 1024;
@@ -185,6 +212,14 @@ class WorkerTracer final : public SyncTracer,
 
   size_t barrier_offset(const uint64_t* bar) const;
 
+  void tensor_access(const TensorRange& range, const RaceDetector::Access& access, bool fenced) {
+    if (!group_->traced) return;
+    detector_.tensor_access(range.block->index, range.first, range.columns, range.groups, access,
+                            fenced);
+  }
+  /// Of a load from the thread's own variables.
+  void check_pending_registers(const Thread& thread, const Access& access);
+
   // ---- findings ----
 
   Occurrence& note(Kind kind, uint32_t earlier, void* pc, const Thread& thread, Op op);
@@ -261,6 +296,7 @@ class WorkerTracer final : public SyncTracer,
   uint32_t open_volatile_loads_ = 0;          // ... and how many there are
   unsigned polls_ = 0;                        ///< Reads of flags.
   std::unordered_set<uintptr_t> flags_used_;  ///< Addresses of the group's atomics and flags.
+  std::unordered_map<uintptr_t, uint32_t> pending_registers_;  ///< By address: where loaded.
   Findings findings_;
   KernelCounts counts_;
 };

@@ -54,8 +54,10 @@ void test_phase(Mbarrier& barrier, void* pc) {
   }
 }
 
-// What marks call a barrier.
-uint32_t marked_address(const uint64_t* bar) { return timeline_is_on ? shared_address(bar) : 0; }
+// What marks call a barrier: its offset in its block.
+uint32_t marked_address(const uint64_t* bar) {
+  return timeline_is_on ? shared_address(bar) & 0xffffff : 0;
+}
 
 void expect(Mbarrier& barrier, uint32_t bytes, void* pc) {
   mark(timeline::Kind::expect_bytes, timeline::Edge::moment, marked_address(barrier.address),
@@ -143,6 +145,15 @@ Mbarrier& find_mbarrier(Group& group, const uint64_t* bar, const char* what, voi
 
 uint32_t mbarrier_parity(const uint64_t* bar) {
   return own_mbarrier(bar, "mbarrier_arrive", COOKBOOK_SIMT_PC).phase & 1;
+}
+
+void mbarrier_arrive_expect_tx_at(uint64_t* bar, uint32_t bytes, bool at_cluster_scope) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  constexpr const char* kWhat = "mbarrier_arrive_expect_tx";
+  require_capability(90, kWhat, pc);
+  Mbarrier& barrier = find_mbarrier(*current_thread->block->group, bar, kWhat, pc);
+  expect(barrier, bytes, pc);
+  arrive(barrier, 1, at_cluster_scope ? Signal::cluster : Signal::block, pc);
 }
 
 void mbarrier_complete_arrival(Mbarrier& barrier, uint32_t count, void* pc) {

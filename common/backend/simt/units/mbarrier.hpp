@@ -9,6 +9,8 @@ namespace simt {
 
 // Of the phase that is not complete yet, as the state that an arrival returns.
 uint32_t mbarrier_parity(const uint64_t* bar);
+// Arrives, and expects bytes, at a barrier in any block of the cluster.
+void mbarrier_arrive_expect_tx_at(uint64_t* bar, uint32_t bytes, bool at_cluster_scope);
 
 }  // namespace simt
 

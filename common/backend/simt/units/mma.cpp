@@ -104,7 +104,7 @@ void multiply(const std::array<MmaLane*, kWarpSize>& lanes) {
   };
   for_each_sum([](float& sum, float& element) { element = sum; });
   static thread_local TensorSums sums;
-  sums.set_b(sum_rule(format, false, device_info().cc()), format, b[0], 8, 8, 2 * half_k);
+  sums.set_b(sum_rule(format, false, device_info().cc()), format, format, b[0], 8, 8, 2 * half_k);
   for (int row = 0; row < 16; ++row) sums.add(a[row], d[row]);
   for_each_sum([](float& sum, float& element) { sum = element; });
 }
@@ -149,8 +149,7 @@ void mma_m16n8(float* d, const uint32_t* a, const uint32_t* b, Format format) {
       case Format::tf32: return multiply<Format::tf32>(lanes);
       case Format::bf16: return multiply<Format::bf16>(lanes);
       case Format::f16: return multiply<Format::f16>(lanes);
-      case Format::e4m3:
-      case Format::e5m2: break;  // wgmma only
+      default: break;  // wgmma only
     }
   });
 }

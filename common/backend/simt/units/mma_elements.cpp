@@ -77,9 +77,8 @@ ReadFloat reader(Format format) {
       return [](uint32_t bits) { return half_bits_to_float(static_cast<uint16_t>(bits << 8)); };
     case Format::bf16: return [](uint32_t bits) { return bf16_bits_to_float(uint16_t(bits)); };
     case Format::f16: return [](uint32_t bits) { return half_bits_to_float(uint16_t(bits)); };
-    case Format::tf32: break;
+    default: return [](uint32_t bits) { return tf32_value(bits); };
   }
-  return [](uint32_t bits) { return tf32_value(bits); };
 }
 
 }  // namespace

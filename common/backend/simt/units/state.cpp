@@ -6,6 +6,7 @@
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/fail.hpp"
+#include "common/backend/simt/units/tmem_state.hpp"
 #include "common/backend/simt/units/wgmma_state.hpp"
 
 namespace cookbook::simt {
@@ -28,22 +29,27 @@ void thread_exit(Thread& thread) {
   WgmmaThreadState& wgmma = thread_units(thread).wgmma;
   wgmma.issued = wgmma.committed = wgmma.batches = 0;
   wgmma.fenced = false;
+  thread_units(thread).tmem_loads.clear();
   wgmma.pending.clear();  // and not a new one: std::deque allocates before it holds anything
 }
 
 void block_begin(Block& block) {
   if (block.unit_state == nullptr) return;
   block_units(block).warpgroups.clear();
+  block_units(block).tensor_memory.reset();
   block_units(block).register_requests.clear();
   block_units(block).register_calls.clear();
 }
 
 void group_begin(Group& group) {
-  if (group.unit_state != nullptr) group_units(group).mbarriers.clear();
+  if (group.unit_state == nullptr) return;
+  group_units(group).mbarriers.clear();
+  group_units(group).clc_declined = false;
 }
 
 void group_end(Group& group) {
   registers_group_end(group);
+  tmem_group_end(group);
   if (group.unit_state != nullptr) mbarrier_group_end(group);
 }
 

@@ -2,8 +2,11 @@
 // What the asynchronous units remember about a thread, a block and a group.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
@@ -51,18 +54,31 @@ struct WgmmaThreadState {
   std::deque<WgmmaBatch> pending;
 };
 
+// What a thread has issued to the tensor core of sm_100: executed in this order.
+struct Tcgen05State {
+  std::deque<std::function<void()>> queue;
+  // For the tracer: what later operations of the thread are ordered after, by accumulator and
+  // shape.
+  std::map<std::array<uint32_t, 4>, char> chains;
+  char copies = 0, products = 0, all = 0;
+};
+
 struct ThreadUnits : UnitState {
   CpAsyncState cp_async;
   BulkStoreState bulk;
   WgmmaThreadState wgmma;
+  std::vector<const uint32_t*> tmem_loads;  // traced mode: variables of loads not waited for
+  std::unique_ptr<Tcgen05State> tcgen05;
 };
 
 struct Warpgroup;
+struct TensorMemory;
 
 struct BlockUnits : UnitState {
   BlockUnits();
   ~BlockUnits() override;
   std::vector<std::unique_ptr<Warpgroup>> warpgroups;
+  std::unique_ptr<TensorMemory> tensor_memory;
   // What a warpgroup wanted at its n-th setmaxnreg: the first of its threads that came.
   struct RegisterRequest {
     const Thread* first;
@@ -92,6 +108,7 @@ struct Mbarrier : Waitable {
 
 struct GroupUnits : UnitState {
   std::unordered_map<const uint64_t*, std::unique_ptr<Mbarrier>> mbarriers;
+  bool clc_declined = false;  // a thread has seen that a request for another cluster failed
 };
 
 ThreadUnits& thread_units(Thread& thread);

@@ -18,6 +18,9 @@ int least_exponent(Format format) {
     case Format::f16:
     case Format::e5m2: return -14;
     case Format::e4m3: return -6;
+    case Format::e3m2: return -2;
+    case Format::e2m3:
+    case Format::e2m1: return 0;
     case Format::bf16:
     case Format::tf32: break;
   }
@@ -121,27 +124,36 @@ COOKBOOK_SIMT_WIDE bool add_group(const GroupOf8& group, float* d) {
   const Ints left_out = (largest > kLargestFast) | ((largest < kLeastFast) & (largest > kNone));
   const Ints shift = largest < kLeastFast ? Ints{} : group.fraction_bits - largest;
   const Floats scale = reinterpret_cast<Floats>((shift + 127) << 23);
-  // A term is less than 2^27, so eight of them and c fit 32 bits, and there are at most two eights
-  // (or terms of fp8, far smaller).
+  // A term is less than 2^27, so eight of them and c fit 32 bits; of 13 fraction bits all do.
   Ints first = __builtin_convertvector(before * scale, Ints), second{};
   const auto add = [&](Ints & sum, int k) __attribute__((always_inline)) {
     const Floats row = *reinterpret_cast<const Floats*>(group.b + k * group.stride);
     sum += __builtin_convertvector(group.a[k] * row * scale, Ints);
   };
   for (int k = 0; k < group.terms && k < 8; ++k) add(first, k);
-  for (int k = 8; k < group.terms; ++k) add(second, k);
+  const int end = group.fraction_bits > 13 ? std::min(group.terms, 16) : group.terms;
+  for (int k = 8; k < end; ++k) add(second, k);
+  Ints third{}, fourth{};
+  for (int k = 16; k < group.terms && end == 16; ++k) add(k < 24 ? third : fourth, k);
   // Cutting off bits of the fraction rounds towards 0; what stays fits fp32.
   const int64_t kept = -(int64_t{1} << (52 - group.result_bits));
-  const auto four = [&](FourInts upper, FourInts lower) __attribute__((always_inline)) {
-    const FourDoubles exact =
-        __builtin_convertvector(upper, FourDoubles) + __builtin_convertvector(lower, FourDoubles);
+  const auto doubles = [](FourInts numbers) __attribute__((always_inline)) {
+    return __builtin_convertvector(numbers, FourDoubles);
+  };
+  const auto four = [&](FourInts one, FourInts two, FourInts three, FourInts last)
+      __attribute__((always_inline)) {
+    const FourDoubles exact = doubles(one) + doubles(two) + doubles(three) + doubles(last);
     const auto cut = reinterpret_cast<FourDoubles>(reinterpret_cast<FourLongs>(exact) & kept);
     return __builtin_convertvector(cut, FourFloats);
   };
   const FourFloats left = four(__builtin_shufflevector(first, first, 0, 1, 2, 3),
-                               __builtin_shufflevector(second, second, 0, 1, 2, 3));
+                               __builtin_shufflevector(second, second, 0, 1, 2, 3),
+                               __builtin_shufflevector(third, third, 0, 1, 2, 3),
+                               __builtin_shufflevector(fourth, fourth, 0, 1, 2, 3));
   const FourFloats right = four(__builtin_shufflevector(first, first, 4, 5, 6, 7),
-                                __builtin_shufflevector(second, second, 4, 5, 6, 7));
+                                __builtin_shufflevector(second, second, 4, 5, 6, 7),
+                                __builtin_shufflevector(third, third, 4, 5, 6, 7),
+                                __builtin_shufflevector(fourth, fourth, 4, 5, 6, 7));
   const Floats sum = __builtin_shufflevector(left, right, 0, 1, 2, 3, 4, 5, 6, 7) *
                      reinterpret_cast<Floats>((127 - shift) << 23);
   *reinterpret_cast<Floats*>(d) = left_out != 0 ? before : sum;
@@ -151,6 +163,8 @@ COOKBOOK_SIMT_WIDE bool add_group(const GroupOf8& group, float* d) {
 }
 
 }  // namespace
+
+SumRule tcgen05_rule(int depth) { return {depth, 25, 23}; }
 
 SumRule sum_rule(Format format, bool warpgroup, int cc) {
   if (is_fp8(format) && (warpgroup || cc == 89)) return {warpgroup ? 32 : 16, 13, 13};
@@ -194,9 +208,104 @@ uint32_t tensor_sum(const SumRule& rule, Format format_a, Format format_b, const
   return result != result ? 0x7fffffffu : std::bit_cast<uint32_t>(result);
 }
 
-void TensorSums::set_b(const SumRule& rule, Format format, const float* b, int stride, int columns,
-                       int depth) {
+int tensor_exponent(Format format, float value) {
+  return exponent_of(value, least_exponent(format));
+}
+
+namespace {
+
+constexpr int kWidest = 256;
+
+// 2^exponent, of which doubles have more than is asked for.
+double power(int exponent) {
+  return std::bit_cast<double>(static_cast<uint64_t>(std::clamp(exponent, -1022, 1023) + 1023)
+                               << 52);
+}
+
+// Adds trunc(term[n] * unit[n]) to sum[n].
+COOKBOOK_SIMT_WIDE void add_cut_off(int columns, float a, const float* b, const double* unit,
+                                    double* sum) {
+  for (int n = 0; n < columns; ++n) {
+    const double term = static_cast<double>(a) * b[n] * unit[n];
+    sum[n] += static_cast<double>(static_cast<int64_t>(term));
+  }
+}
+COOKBOOK_SIMT_WIDE void largest_exponents(int columns, int a, const int* b, const int* scale,
+                                          int* largest) {
+  for (int n = 0; n < columns; ++n) largest[n] = std::max(largest[n], a + b[n] + scale[n]);
+}
+COOKBOOK_SIMT_WIDE void add_terms(int columns, float a, const float* b, float* sum) {
+  for (int n = 0; n < columns; ++n) sum[n] += a * b[n];
+}
+
+}  // namespace
+
+void ScaledSums::add(const float* a, const BlockScale* scales_a, float* d) const {
+  const int scales = depth / per_scale;
+  const auto scale_b = [&](int n, int block) { return scales_b[n * scales + block]; };
+  const int fraction_bits = fp4 ? 35 : 25;
+  int largest[kWidest];
+  for (int n = 0; n < columns; ++n) largest[n] = exponent_of(d[n], -126);
+  float part[4][kWidest];  // of fp4: sums of 16 terms
+  const int groups = fp4 ? depth / 16 : 0;
+  for (int g = 0; g < groups; ++g) {
+    std::fill_n(part[g], columns, 0.0f);
+    for (int k = 16 * g; k < 16 * g + 16; ++k) add_terms(columns, a[k], b + k * stride, part[g]);
+    const int block = 16 * g / per_scale;
+    for (int n = 0; n < columns; ++n) {
+      if (part[g][n] == 0) continue;
+      largest[n] = std::max(largest[n], scales_a[block].exponent + scale_b(n, block).exponent);
+    }
+  }
+  bool special = false;
+  if (!fp4) {
+    int scale[kWidest];
+    for (int n = 0; n < columns; ++n) scale[n] = scales_a[0].exponent + scale_b(n, 0).exponent;
+    for (int k = 0; k < depth; ++k) {
+      const int own = tensor_exponent(format_a, a[k]);
+      largest_exponents(columns, own, exponents_b + k * stride, scale, largest);
+    }
+    special = *std::max_element(largest, largest + columns) > kNotFinite / 2;
+  }
+  double unit[kWidest], sum[kWidest];
+  for (int n = 0; n < columns; ++n) {
+    const int shift = largest[n] < kNone ? 0 : fraction_bits - largest[n];
+    sum[n] = std::isfinite(d[n]) ? std::trunc(static_cast<double>(d[n]) * power(shift)) : d[n];
+    unit[n] = fp4 ? shift : power(shift + scales_a[0].exponent + scale_b(n, 0).exponent);
+  }
+  for (int k = 0; k < depth && !fp4; ++k) {
+    if (special) {
+      // An infinity or a NaN of B is one column's; the others are summed as ever.
+      for (int n = 0; n < columns; ++n) {
+        const double term = static_cast<double>(a[k]) * b[k * stride + n];
+        sum[n] += largest[n] > kNotFinite / 2 ? term : std::trunc(term * unit[n]);
+      }
+    } else {
+      add_cut_off(columns, a[k], b + k * stride, unit, sum);
+    }
+  }
+  for (int g = 0; g < groups; ++g) {
+    const BlockScale& one = scales_a[16 * g / per_scale];
+    for (int n = 0; n < columns; ++n) {
+      const BlockScale other = scale_b(n, 16 * g / per_scale);
+      const double term = static_cast<double>(part[g][n]) * one.significand * other.significand;
+      sum[n] += std::trunc(term * power(static_cast<int>(unit[n]) + one.exponent + other.exponent));
+    }
+  }
+  for (int n = 0; n < columns; ++n) {
+    bool is_nan = d[n] != d[n] || sum[n] != sum[n];
+    for (int v = 0; v < scales; ++v) is_nan = is_nan || scales_a[v].is_nan || scale_b(n, v).is_nan;
+    const int shift = largest[n] < kNone ? 0 : fraction_bits - largest[n];
+    d[n] = is_nan                   ? std::bit_cast<float>(0x7fffffffu)
+           : !std::isfinite(sum[n]) ? static_cast<float>(sum[n])
+                                    : to_single(std::ldexp(sum[n], -shift), 23);
+  }
+}
+
+void TensorSums::set_b(const SumRule& rule, Format format_a, Format format, const float* b,
+                       int stride, int columns, int depth) {
   rule_ = rule;
+  format_a_ = format_a;
   format_ = format;
   b_ = b;
   stride_ = stride;
@@ -211,7 +320,7 @@ void TensorSums::set_b(const SumRule& rule, Format format, const float* b, int s
 }
 
 void TensorSums::add(const float* a, float* d) const {
-  const int least = least_exponent(format_);
+  const int least = least_exponent(format_a_);
   int a_exponents[kMaxDepth];
   for (int k = 0; k < depth_; ++k) a_exponents[k] = exponent_of(a[k], least);
   const int terms = std::min(rule_.terms, depth_);
@@ -225,7 +334,7 @@ void TensorSums::add(const float* a, float* d) const {
       }
       for (int lane = 0; lane < 8; ++lane) {
         if (left_out[lane] == 0) continue;
-        d[n + lane] = std::bit_cast<float>(tensor_sum(rule_, format_, format_, a + k,
+        d[n + lane] = std::bit_cast<float>(tensor_sum(rule_, format_a_, format_, a + k,
                                                       b_ + k * stride_ + n + lane, stride_, terms,
                                                       d[n + lane], false));
       }

@@ -252,34 +252,55 @@ void start_load(const Box& box, char* smem, uint64_t* bar, bool first, const cha
 }
 
 // The box that a load copies, after the checks.
-Box box_to_load(const void* smem, const TensorMap* map, const uint64_t* bar, const Coordinates& at,
-                int rank, const char* what, void* pc) {
+Box box_to_load(const void* smem, const TensorMap* map, const Coordinates& at, int rank,
+                const char* what, void* pc) {
   require_map(map, rank, what, pc);
   const Box box{*map, at};
   require_start(box, what, pc);
   require_tile(box, smem, 128, what, pc);
-  require_own_shared(bar, what, pc);
   return box;
 }
 
 void load(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at, int rank,
           const char* what, void* pc) {
-  const Box box = box_to_load(smem, map, bar, at, rank, what, pc);
+  const Box box = box_to_load(smem, map, at, rank, what, pc);
+  require_own_shared(bar, what, pc);
   start_load(box, static_cast<char*>(smem), bar, true, what, pc);
 }
 
-void load_multicast(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at,
-                    int rank, uint16_t mask, const char* what, void* pc) {
-  require_sm_90a(what, pc);
-  const Box box = box_to_load(smem, map, bar, at, rank, what, pc);
+// For each block of the mask: copies to `smem`'s offset there and signals `bar_of(rank)`.
+template <class BarOf>
+void start_multicast(const Box& box, void* smem, uint16_t mask, const char* what, void* pc,
+                     const BarOf& bar_of) {
   if (mask == 0) fail_at(pc, "{}: the mask names no block", what);
   bool first = true;
   for (uint32_t rank_to = 0; rank_to < 16; ++rank_to) {
     if ((mask >> rank_to & 1) == 0) continue;
-    start_load(box, static_cast<char*>(map_to_rank(smem, rank_to, what, pc)),
-               static_cast<uint64_t*>(map_to_rank(bar, rank_to, what, pc)), first, what, pc);
+    start_load(box, static_cast<char*>(map_to_rank(smem, rank_to, what, pc)), bar_of(rank_to),
+               first, what, pc);
     first = false;
   }
+}
+
+// The rank of the block that has `bar`, which is one of the caller's pair.
+uint32_t rank_in_pair(const uint64_t* bar, const char* what, void* pc) {
+  require_sm_100a(what, pc);
+  const Block& own = *current_thread->block;
+  const Block* owner = find_shared_block(bar);
+  if (owner == nullptr || (owner->rank ^ own.rank) > 1) {
+    fail_at(pc, "{}: the mbarrier is in neither block of the pair's dynamic shared memory", what);
+  }
+  return owner->rank;
+}
+
+void load_multicast(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at,
+                    int rank, uint16_t mask, const char* what, void* pc) {
+  require_capability(90, what, pc);
+  const Box box = box_to_load(smem, map, at, rank, what, pc);
+  require_own_shared(bar, what, pc);
+  start_multicast(box, smem, mask, what, pc, [&](uint32_t rank_to) {
+    return static_cast<uint64_t*>(map_to_rank(bar, rank_to, what, pc));
+  });
 }
 
 void start_store(const Box& box, const void* smem, unsigned alignment, bool add, const char* what,
@@ -346,6 +367,26 @@ void tma_load(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates
 void tma_multicast(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at, int rank,
                    uint16_t mask) {
   load_multicast(smem, map, bar, at, rank, mask, "cp.async.bulk.tensor", COOKBOOK_SIMT_PC);
+}
+
+void tma_load_pair(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at,
+                   int rank) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  constexpr const char* kWhat = "cp.async.bulk.tensor with cta_group::2";
+  rank_in_pair(bar, kWhat, pc);
+  const Box box = box_to_load(smem, map, at, rank, kWhat, pc);
+  start_load(box, static_cast<char*>(smem), bar, true, kWhat, pc);
+}
+
+void tma_multicast_pair(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at,
+                        int rank, uint16_t mask) {
+  void* const pc = COOKBOOK_SIMT_PC;
+  constexpr const char* kWhat = "cp.async.bulk.tensor with cta_group::2";
+  const uint32_t parity = rank_in_pair(bar, kWhat, pc) & 1;
+  const Box box = box_to_load(smem, map, at, rank, kWhat, pc);
+  start_multicast(box, smem, mask, kWhat, pc, [&](uint32_t rank_to) {
+    return static_cast<uint64_t*>(map_to_rank(bar, (rank_to & ~1u) | parity, kWhat, pc));
+  });
 }
 
 void tma_store(const TensorMap* map, const void* smem, const Coordinates& at, int rank, bool add) {

@@ -18,6 +18,13 @@ using Coordinates = std::array<int64_t, 5>;
 void tma_load(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at, int rank);
 void tma_multicast(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at, int rank,
                    uint16_t mask);
+// With .cta_group::2 (sm_100): `bar` may be in the other block of the pair, too. A multicast
+// signals the barrier at its offset in the block of each receiver's pair that has the parity of
+// `bar`'s.
+void tma_load_pair(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at,
+                   int rank);
+void tma_multicast_pair(void* smem, const TensorMap* map, uint64_t* bar, const Coordinates& at,
+                        int rank, uint16_t mask);
 void tma_store(const TensorMap* map, const void* smem, const Coordinates& at, int rank, bool add);
 
 }  // namespace simt

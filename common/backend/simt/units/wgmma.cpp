@@ -19,6 +19,7 @@
 #include "common/backend/simt/runtime/sync_tracer.hpp"
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
+#include "common/backend/simt/units/shared_operand.hpp"
 #include "common/backend/simt/units/tensor_sum.hpp"
 #include "common/backend/simt/units/wgmma_state.hpp"
 
@@ -27,56 +28,6 @@ namespace simt {
 namespace {
 
 constexpr uint32_t kMaxDescribed = 0x3fff << 4;  // what a descriptor's 14-bit fields can say
-
-// One operand as the hardware sees it: 16-byte chunks of shared memory.
-class Operand {
- public:
-  Operand(uint64_t descriptor, bool is_mn_major, Format format)
-      : start_(static_cast<uint32_t>(descriptor & 0x3fff) << 4),
-        leading_(static_cast<uint32_t>(descriptor >> 16 & 0x3fff) << 4),
-        stride_(static_cast<uint32_t>(descriptor >> 32 & 0x3fff) << 4),
-        is_mn_major_(is_mn_major),
-        chunk_elements_(format == Format::e4m3 ? 16 : 8) {
-    const auto layout = static_cast<uint32_t>(descriptor >> 62);
-    swizzle_ = layout == 0 ? Swizzle::none : static_cast<Swizzle>(4 - layout);
-    span_ = swizzle_span_bytes(swizzle_);
-  }
-
-  // Offset, before swizzling, of the chunk with element (mn, k); one of the two is a multiple of
-  // the chunk's elements (PTX ISA, "Strides").
-  uint32_t chunk_offset(uint32_t mn, uint32_t k) const {
-    if (!is_mn_major_) {
-      const uint32_t chunk = k / chunk_elements_;
-      if (swizzle_ == Swizzle::none) return mn / 8 * stride_ + mn % 8 * 16 + chunk * leading_;
-      return mn / 8 * stride_ + mn % 8 * span_ + chunk * 16;
-    }
-    if (swizzle_ == Swizzle::none) return mn / 8 * stride_ + k / 8 * leading_ + k % 8 * 16;
-    const uint32_t columns = span_ / 2;
-    return mn / columns * leading_ + k / 8 * stride_ + k % 8 * span_ + mn % columns * 2;
-  }
-
-  // Shared address of that chunk.
-  uint32_t chunk_address(uint32_t mn, uint32_t k) const {
-    const uint32_t address = start_ + chunk_offset(mn, k);
-    return address ^ ((address >> 3) & (span_ - 16));
-  }
-
-  // A shared address that no chunk of rows < mn, k < 16 reaches.
-  uint32_t end_address(uint32_t rows, uint32_t depth) const {
-    const uint32_t last_k = is_mn_major_ ? depth - 1 : depth - chunk_elements_;
-    const uint32_t last_mn = is_mn_major_ ? rows - chunk_elements_ : rows - 1;
-    return ((start_ + chunk_offset(last_mn, last_k)) | (span_ - 16)) + 16;
-  }
-
-  bool is_mn_major() const { return is_mn_major_; }
-  uint32_t chunk_elements() const { return chunk_elements_; }
-
- private:
-  uint32_t start_, leading_, stride_, span_;
-  Swizzle swizzle_;
-  bool is_mn_major_;
-  uint32_t chunk_elements_;
-};
 
 void unpack_chunk(const char* bytes, Format format, float* values) {
   if (format == Format::e4m3) {
@@ -90,28 +41,19 @@ void unpack_chunk(const char* bytes, Format format, float* values) {
   }
 }
 
-Operand operand_a(const WgmmaShape& shape) {
-  return {shape.desc_a, shape.a_is_mn_major, shape.format};
+SharedOperand operand_of(uint64_t descriptor, bool is_mn_major, Format format) {
+  const auto layout = static_cast<uint32_t>(descriptor >> 62);
+  const Swizzle swizzle = layout == 0 ? Swizzle::none : static_cast<Swizzle>(4 - layout);
+  return {descriptor, swizzle, is_mn_major, format == Format::e4m3 ? 16u : 8u};
 }
-Operand operand_b(const WgmmaShape& shape) {
-  return {shape.desc_b, shape.b_is_mn_major, shape.format};
+SharedOperand operand_a(const WgmmaShape& shape) {
+  return operand_of(shape.desc_a, shape.a_is_mn_major, shape.format);
 }
-
-// Calls visit(mn, k, address) for each chunk with first_row <= mn < end_row.
-template <class Visit>
-void for_each_chunk(const Operand& operand, uint32_t first_row, uint32_t end_row, uint32_t depth,
-                    const Visit& visit) {
-  const uint32_t step = operand.chunk_elements();
-  const uint32_t row_step = operand.is_mn_major() ? step : 1;
-  const uint32_t k_step = operand.is_mn_major() ? 1 : step;
-  for (uint32_t mn = first_row; mn < end_row; mn += row_step) {
-    for (uint32_t k = 0; k < depth; k += k_step) visit(mn, k, operand.chunk_address(mn, k));
-  }
+SharedOperand operand_b(const WgmmaShape& shape) {
+  return operand_of(shape.desc_b, shape.b_is_mn_major, shape.format);
 }
 
 uint32_t depth_of(const WgmmaShape& shape) { return shape.format == Format::e4m3 ? 32 : 16; }
-
-const char* shared_base(const Block& block) { return block.shared - kDynamicSharedAddress; }
 
 // Rows of the accumulator that thread `id` of the warpgroup has: row_of(id, 0) and row_of(id, 1).
 uint32_t row_of(uint32_t id, uint32_t which) { return id / 32 * 16 + id % 32 / 4 + 8 * which; }
@@ -138,13 +80,15 @@ void load_operands(const WgmmaProduct& product, const Block& block, Scratch& scr
       }
     };
   };
-  for_each_chunk(operand_b(shape), 0, static_cast<uint32_t>(shape.columns), depth,
-                 transpose(shape.b_is_mn_major,
-                           [&](uint32_t n, uint32_t k) -> float& { return scratch.b[k][n]; }));
+  operand_b(shape).for_each_chunk(
+      0, static_cast<uint32_t>(shape.columns), depth,
+      transpose(shape.b_is_mn_major,
+                [&](uint32_t n, uint32_t k) -> float& { return scratch.b[k][n]; }));
   if (!shape.a_in_registers) {
-    for_each_chunk(operand_a(shape), 0, 64, depth,
-                   transpose(shape.a_is_mn_major,
-                             [&](uint32_t m, uint32_t k) -> float& { return scratch.a[m][k]; }));
+    operand_a(shape).for_each_chunk(
+        0, 64, depth, transpose(shape.a_is_mn_major, [&](uint32_t m, uint32_t k) -> float& {
+          return scratch.a[m][k];
+        }));
     return;
   }
   for (uint32_t id = 0; id < kWarpgroupThreads; ++id) {
@@ -164,8 +108,8 @@ void execute(const WgmmaProduct& product, const Block& block) {
   static thread_local Scratch scratch;
   const WgmmaShape& shape = product.shape;
   load_operands(product, block, scratch);
-  scratch.sums.set_b(sum_rule(shape.format, true, device_info().cc()), shape.format, scratch.b[0],
-                     256, shape.columns, static_cast<int>(depth_of(shape)));
+  scratch.sums.set_b(sum_rule(shape.format, true, device_info().cc()), shape.format, shape.format,
+                     scratch.b[0], 256, shape.columns, static_cast<int>(depth_of(shape)));
   for (uint32_t row = 0; row < 64; ++row) {
     const uint32_t which = row % 16 / 8;
     const uint32_t quad = row / 16 * 32 + row % 8 * 4;  // the first of the four threads of the row
@@ -219,7 +163,7 @@ Warpgroup& current_warpgroup(void* pc) {
   return *warpgroups[index];
 }
 
-void require_operand(const Operand& operand, uint32_t rows, uint32_t depth, const char* which,
+void require_operand(const SharedOperand& operand, uint32_t rows, uint32_t depth, const char* which,
                      void* pc) {
   const Block& block = *current_thread->block;
   const uint64_t end = operand.end_address(rows, depth);
@@ -255,11 +199,10 @@ void record_reads(const WgmmaProduct& product, uint32_t warp, Actor actor) {
     }
   };
   if (!shape.a_in_registers) {
-    for_each_chunk(operand_a(shape), warp * 16, warp * 16 + 16, depth, visit);
+    operand_a(shape).for_each_chunk(warp * 16, warp * 16 + 16, depth, visit);
   }
   const auto groups = static_cast<uint32_t>(shape.columns) / 8;  // of eight columns
-  for_each_chunk(operand_b(shape), groups * warp / 4 * 8, groups * (warp + 1) / 4 * 8, depth,
-                 visit);
+  operand_b(shape).for_each_chunk(groups * warp / 4 * 8, groups * (warp + 1) / 4 * 8, depth, visit);
   flush();
 }
 

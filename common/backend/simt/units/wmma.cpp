@@ -79,7 +79,7 @@ void multiply(const std::array<WmmaLane*, kWarpSize>& lanes, WmmaShape shape, Fo
     element = static_cast<const float*>(of.c)[i];
   });
   static thread_local TensorSums sums;
-  sums.set_b(rule, format, b[0], 32, shape.n, shape.k);
+  sums.set_b(rule, format, format, b[0], 32, shape.n, shape.k);
   for (int row = 0; row < shape.m; ++row) sums.add(a[row], d[row]);
   for_each_sum(
       [](const WmmaLane& of, int i, float& element) { static_cast<float*>(of.d)[i] = element; });

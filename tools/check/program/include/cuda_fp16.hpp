@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
 #pragma once
-#include "cuda_runtime.h"
+#include "cuda_fp16.h"

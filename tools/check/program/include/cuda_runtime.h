@@ -167,13 +167,14 @@ enum cudaLaunchAttributeID {
   cudaLaunchAttributeCooperative = 2,
   cudaLaunchAttributeClusterDimension = 4,
   cudaLaunchAttributeProgrammaticStreamSerialization = 6,
-  cudaLaunchAttributePriority = 8
+  cudaLaunchAttributePriority = 8,
+  cudaLaunchAttributePreferredClusterDimension = 11  // a wish, which a GPU need not follow
 };
 union cudaLaunchAttributeValue {
   int cooperative;
   struct {
     unsigned x, y, z;
-  } clusterDim;
+  } clusterDim, preferredClusterDim;
   int programmaticStreamSerializationAllowed;
   int priority;
 };

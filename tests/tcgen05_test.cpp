@@ -1,0 +1,599 @@
+// SPDX-License-Identifier: MIT
+//
+// Tensor memory, tcgen05 and cluster launch control in traced mode. Each kernel is right where its
+// `bug` is `none`, under every schedule and without a finding; every other bug must be reported
+// with its line. This file is compiled as kernels are for tracing.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "common/backend/simt/units/clc.hpp"
+#include "common/backend/simt/units/tcgen05.hpp"
+#include "common/device/cluster.cuh"
+#include "common/device/cuda.cuh"
+#include "common/device/fp8.cuh"
+#include "common/device/mbarrier.cuh"
+#include "common/device/sync.cuh"
+#include "common/device/tma.cuh"
+#include "tests/on_device.hpp"
+#include "tests/places.hpp"
+#include "tests/tensor_maps.hpp"
+#include "tests/traced.hpp"
+
+namespace cookbook {
+namespace {
+
+using simt::AsyncSchedule;
+using simt::MmaKind;
+using simt::MmaOptions;
+using simt::TmemShape;
+
+std::string at(const std::string& tag) { return place_of("tests/tcgen05_test.cpp", tag); }
+
+/// An operand without a swizzle: chunks of 8 rows x 16 bytes, chunks of k `rows` * 16 bytes apart.
+uint64_t plain_descriptor(const void* smem, uint32_t rows) {
+  return (simt::shared_address(smem) & 0x3ffff) >> 4 | uint64_t{rows} << 16 | uint64_t{8} << 32 |
+         uint64_t{1} << 46;
+}
+/// Rows of 128 bytes with the 128-byte swizzle.
+uint64_t swizzled_descriptor(const void* smem) {
+  return (simt::shared_address(smem) & 0x3ffff) >> 4 | uint64_t{64} << 32 | uint64_t{1} << 46 |
+         uint64_t{2} << 61;
+}
+/// bf16 operands, fp32 sums.
+constexpr uint32_t instruction(uint32_t m, uint32_t n) {
+  return 1u << 4 | 1u << 7 | 1u << 10 | n / 8 << 17 | m / 16 << 24;
+}
+constexpr MmaOptions kOne{}, kPair{MmaKind::f16, 2, 0, -1, nullptr};
+
+enum Bug {
+  none,
+  read_before_commit,
+  registers_before_wait,
+  refilled_stage,
+  unfenced_store,
+  overwritten_accumulator,
+  arrives_before_wait,
+  no_store_wait,
+  no_store_fence,
+  two_issuers,
+  other_shape,
+  commit_by_another,
+  undefined_accumulator,
+  wrong_quarter,
+  unallocated_columns,
+  freed_too_early,
+  leaked,
+  alloc_after_relinquish,
+  growing_alloc,
+  alloc_by_two_warps,
+  mixed_groups,
+  too_few_bytes,
+  diverged,
+  illegal_shape,
+  reserved_bits,
+  descriptor_bits,
+};
+
+// ---- one block --------------------------------------------------------------------------------
+
+constexpr uint32_t kM = 128, kN = 32, kK = 32, kSteps = 3, kTiles = 2;
+constexpr uint32_t kBytesA = kM * kK * 2, kBytesB = kN * kK * 2, kStage = kBytesA + kBytesB;
+constexpr uint32_t kBarriersAt = 2 * kStage, kSharedBytes = kBarriersAt + 128;
+
+/// out[tile] = 1 + A[tile] B[tile] in tile 0, A B in tile 1. Warps 0 to 3 read the results, warp 4
+/// multiplies, warp 5 loads.
+__global__ void product(const char* a, const char* b, float* out, int bug) {
+  char* smem = dynamic_shared<char>();
+  auto* full = reinterpret_cast<uint64_t*>(smem + kBarriersAt);
+  uint64_t *empty = full + 2, *done = full + 4, *drained = full + 5, *ready = full + 6;
+  auto* address = reinterpret_cast<uint32_t*>(full + 7);
+  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 5; ++i) mbarrier_init(full + i, 1);
+    mbarrier_init(drained, 128);
+    mbarrier_init(ready, 128);
+    fence_mbarrier_init();
+  }
+  if (warp == 4) {
+    simt::tmem_alloc(address, 32, 1);
+    if (bug == growing_alloc) simt::tmem_alloc(address, 64, 1);  // [grow]
+    if (bug == alloc_after_relinquish) {
+      simt::tmem_relinquish(1);
+      simt::tmem_alloc(address, 32, 1);  // [relinquished]
+    }
+  }
+  __syncthreads();
+  if (bug == alloc_by_two_warps && warp == 0) simt::tmem_alloc(address, 32, 1);  // [two]
+  const uint32_t d = *address;
+  if (warp == 5 && lane == 0) {
+    for (uint32_t i = 0; i < kTiles * kSteps; ++i) {
+      char* stage = smem + i % 2 * kStage;
+      mbarrier_wait(empty + i % 2, i / 2 % 2 ^ 1);
+      uint32_t bytes = kStage;
+      if (i == 0) {                                                        // B by ordinary stores
+        for (uint32_t x = 0; x < kBytesB; ++x) stage[kBytesA + x] = b[x];  // [store]
+        if (bug != unfenced_store) fence_proxy_async();
+        bytes = kBytesA;
+      } else {
+        bulk_load(stage + kBytesA, b + i * kBytesB, kBytesB, full + i % 2);
+      }
+      bulk_load(stage, a + i * kBytesA, kBytesA, full + i % 2);  // [load]
+      mbarrier_arrive_expect_tx(full + i % 2, bytes - (bug == too_few_bytes ? 16 : 0));
+      if (bug == two_issuers && i == kTiles * kSteps - 1) {
+        mbarrier_wait(full + i % 2, i / 2 % 2);
+        const uint64_t desc_a = plain_descriptor(stage, kM);
+        const uint64_t desc_b = plain_descriptor(stage + kBytesA, kN);
+        simt::tcgen05_mma(d, desc_a, desc_b, instruction(kM, kN), true, kOne);  // [second issuer]
+        simt::tcgen05_commit(empty + i % 2, 1);
+      }
+      if (bug == commit_by_another && i % kSteps == kSteps - 1) simt::tcgen05_commit(done, 1);
+    }
+  }
+  if (warp == 4 && lane == 0) {
+    if (bug != undefined_accumulator) mbarrier_wait(ready, 0);
+    simt::tcgen05_fence_after_thread_sync();
+    for (uint32_t i = 0; i < kTiles * kSteps; ++i) {
+      const uint32_t stage = i % 2, tile = i / kSteps;
+      if (i % kSteps == 0 && tile > 0 && bug != overwritten_accumulator) {
+        mbarrier_wait(drained, tile - 1);
+      }
+      mbarrier_wait(full + stage, i / 2 % 2);
+      if (bug == refilled_stage) simt::tcgen05_commit(empty + stage, 1);
+      for (uint32_t k = 0; k < 2; ++k) {
+        const char *at_a = smem + stage * kStage + k * kM * 32,
+                   *at_b = smem + stage * kStage + kBytesA + k * kN * 32;
+        uint32_t shape = instruction(bug == illegal_shape ? 192 : kM, kN);
+        if (bug == other_shape && k == 1) shape = instruction(kM, 16);
+        if (bug == reserved_bits) shape |= 1u << 6;
+        uint64_t desc_a = plain_descriptor(at_a, kM);
+        if (bug == descriptor_bits) desc_a |= uint64_t{0xb0} << 53;
+        const bool accumulate = tile == 0 || i % kSteps + k > 0;
+        simt::tcgen05_mma(d, desc_a, plain_descriptor(at_b, kN), shape, accumulate, kOne);  // [mma]
+      }
+      if (bug != refilled_stage) simt::tcgen05_commit(empty + stage, bug == mixed_groups ? 2 : 1);
+      if (i % kSteps == kSteps - 1 && bug != commit_by_another) simt::tcgen05_commit(done, 1);
+    }
+  }
+  if (warp == 4 && bug == freed_too_early) {
+    __syncwarp();
+    simt::tmem_dealloc(d, 32, 1);  // [free]
+  }
+  if (warp < 4) {
+    const uint32_t own = d + (32 * warp << 16);
+    uint32_t r[32];
+    if (bug != undefined_accumulator) {
+      for (uint32_t& x : r) x = 0x3f800000u;
+      simt::tmem_store(own, r, TmemShape::s32x32b, 32);  // [st]
+      if (bug != no_store_wait) simt::tmem_wait_store();
+      if (bug != no_store_fence) simt::tcgen05_fence_before_thread_sync();
+      mbarrier_arrive(ready);
+    }
+    for (uint32_t tile = 0; tile < kTiles; ++tile) {
+      if (bug != read_before_commit) mbarrier_wait(done, tile);
+      simt::tcgen05_fence_after_thread_sync();
+      if (bug == wrong_quarter) simt::tmem_load(r, d, TmemShape::s32x32b, 32);  // [quarter]
+      if (bug == unallocated_columns) {
+        simt::tmem_load(r, own + 16, TmemShape::s32x32b, 32);  // [columns]
+      }
+      if (bug != diverged || lane < 16) simt::tmem_load(r, own, TmemShape::s32x32b, 32);  // [ld]
+      if (bug == arrives_before_wait) mbarrier_arrive(drained);
+      if (bug != registers_before_wait) simt::tmem_wait_load();
+      float* to = out + (tile * kM + threadIdx.x) * kN;
+      for (uint32_t n = 0; n < kN; ++n) to[n] = __uint_as_float(r[n]);  // [use]
+      if (bug == registers_before_wait) simt::tmem_wait_load();
+      simt::tcgen05_fence_before_thread_sync();
+      if (bug != arrives_before_wait) mbarrier_arrive(drained);
+    }
+  }
+  __syncthreads();
+  if (warp == 4 && bug != leaked) simt::tmem_dealloc(d, 32, 1);
+}
+
+float value_of(uint32_t i) {
+  return static_cast<float>(static_cast<int>(i * 2654435761u >> 29) - 4);
+}
+float a_at(uint32_t tile, uint32_t row, uint32_t k) { return value_of(tile * 77 + row * 131 + k); }
+float b_at(uint32_t tile, uint32_t n, uint32_t k) { return value_of(tile * 55 + n * 37 + k + 9); }
+
+/// Tiles of `rows` rows and kK columns, as plain_descriptor() describes them.
+template <class At>
+DeviceMemory tiles(uint32_t rows, const char* name, const At& value) {
+  std::vector<uint16_t> all(size_t{kTiles} * kSteps * rows * kK);
+  for (uint32_t i = 0; i < kTiles * kSteps; ++i) {
+    for (uint32_t row = 0; row < rows; ++row) {
+      for (uint32_t k = 0; k < kK; ++k) {
+        const bf16 element = __float2bfloat16(value(i / kSteps, row, i % kSteps * kK + k));
+        uint16_t& to = all[i * rows * kK + k / 8 * rows * 8 + row * 8 + k % 8];
+        std::memcpy(&to, static_cast<const void*>(&element), 2);
+      }
+    }
+  }
+  return upload(all, name);
+}
+
+/// What a run says: its findings and its error, a line each, and its results.
+struct Report {
+  std::string text;
+  std::vector<float> out;
+};
+Report report_of(size_t results, const std::function<void(DeviceMemory& out)>& run) {
+  const OnDevice device("b200");
+  DeviceMemory out(results * sizeof(float), "out");
+  std::string error;
+  const std::string findings = findings_of(trace_of([&] { run(out); }, &error));
+  return {findings + (error.empty() ? "" : "error: " + error + "\n"), download<float>(out)};
+}
+
+Report run_product(int bug) {
+  return report_of(size_t{kTiles} * kM * kN, [bug](DeviceMemory& out) {
+    const DeviceMemory a = tiles(kM, "a", a_at), b = tiles(kN, "b", b_at);
+    run_kernel(product, {1, 192, kSharedBytes}, a, b, out, bug);
+  });
+}
+
+void expect_parts(const std::string& report, const std::vector<std::string>& parts) {
+  size_t place = 0;
+  for (const std::string& part : parts) {
+    place = report.find(part, place);
+    ASSERT_NE(place, std::string::npos) << "not there: " << part << "\n" << report;
+    place += part.size();
+  }
+}
+
+/// Under every schedule no finding, and right results.
+void expect_right(const std::function<Report()>& run, const std::function<double(size_t)>& wanted) {
+  for (const auto schedule : {AsyncSchedule::late, AsyncSchedule::early, AsyncSchedule::random}) {
+    simt::set_async_schedule(schedule, 7);
+    const Report report = run();
+    EXPECT_EQ(report.text, "");
+    for (size_t i = 0; i < report.out.size(); ++i) {
+      ASSERT_EQ(report.out[i], wanted(i)) << "element " << i;
+    }
+  }
+  simt::set_async_schedule(AsyncSchedule::late);
+}
+
+TEST(Tcgen05, TheRightProductIsRight) {
+  expect_right([] { return run_product(none); },
+               [](size_t i) {
+                 const auto tile = static_cast<uint32_t>(i / kN / kM);
+                 const auto row = static_cast<uint32_t>(i / kN % kM);
+                 double sum = tile == 0 ? 1 : 0;
+                 for (uint32_t k = 0; k < kSteps * kK; ++k) {
+                   sum += a_at(tile, row, k) * b_at(tile, static_cast<uint32_t>(i % kN), k);
+                 }
+                 return sum;
+               });
+}
+
+TEST(Tcgen05, PlantedBugsOfOneBlock) {
+  const std::string mma = "an asynchronous operation of thread (128,0,0)";
+  const struct {
+    Bug bug;
+    std::vector<std::string> parts;
+  } cases[] = {
+      {read_before_commit, {"race: ", "tensor memory, column ", at("ld"), at("mma")}},
+      {registers_before_wait, {"race: ", at("use"), "what tcgen05.ld at", at("ld"), "wait::ld"}},
+      {refilled_stage, {"race: write after read", mma + " read", at("mma"), at("load")}},
+      {unfenced_store, {"proxy: ", at("store"), at("mma"), "without fence_proxy_async()"}},
+      {overwritten_accumulator, {"race: ", "tensor memory", at("ld"), at("mma")}},
+      {arrives_before_wait, {"race: write after read", "tensor memory", at("ld"), at("mma")}},
+      {no_store_wait, {"race: ", "tensor memory", at("st"), at("mma")}},
+      {no_store_fence, {"race: ", at("st"), at("mma"), "before_thread_sync"}},
+      {two_issuers, {"race: ", "tensor memory", at("second issuer")}},
+      {other_shape, {"race: ", "tensor memory", at("mma"), at("mma")}},
+      {commit_by_another, {"race: ", "tensor memory", at("mma"), at("ld")}},
+      {undefined_accumulator, {"uninitialised: " + mma, "tensor memory", at("mma")}},
+      {wrong_quarter, {"lane 0 of tensor memory; warp 1 reaches lanes 32 to 63", at("quarter")}},
+      {unallocated_columns, {"columns 16 to 47 of tensor memory are not allocated", at("columns")}},
+      {freed_too_early, {"race: ", at("mma"), at("free")}},
+      {leaked, {"32 columns of block (0,0,0) were not freed"}},
+      {alloc_after_relinquish, {"after tcgen05.relinquish_alloc_permit", at("relinquished")}},
+      {growing_alloc, {"64 columns after an allocation of 32", at("grow")}},
+      {alloc_by_two_warps, {"another warp of the block has allocated", at("two")}},
+      {mixed_groups, {"the block uses cta_group 1 and 2"}},
+      {too_few_bytes, {"transaction bytes exceed expectation", at("load")}},
+      {diverged, {"error: ", "meet in different operations: "}},
+      {illegal_shape, {"cta_group 1 has no shape M = 192, N = 32", at("mma")}},
+      {reserved_bits, {"bits 6 to 6 must be 0", at("mma")}},
+      {descriptor_bits, {"bits 14, 15, 30, 31 and 53 to 60 must be 0", at("mma")}},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE("bug " + std::to_string(one.bug));
+    expect_parts(run_product(one.bug).text, one.parts);
+  }
+}
+
+// ---- a pair of blocks -------------------------------------------------------------------------
+
+enum PairBug {
+  pair_none,
+  too_few_bytes_of_pair,
+  commit_to_one,
+  exits_early,
+  frees_early,
+  no_pair,
+  not_at_leader,
+};
+
+constexpr uint32_t kPairN = 64, kPairBytes = (128 + kPairN / 2) * 128;
+
+/// out = A B^T of 256 x 64 rows of 64: each block has half of the rows of A, of B and of out.
+__global__ void pair_product(const __grid_constant__ TensorMap a,
+                             const __grid_constant__ TensorMap b, float* out, int bug) {
+  char* smem = dynamic_shared<char>();
+  auto* full = reinterpret_cast<uint64_t*>(smem + kPairBytes);
+  uint64_t* done = full + 1;
+  auto* address = reinterpret_cast<uint32_t*>(full + 2);
+  const uint32_t rank = cluster_block_rank(), warp = threadIdx.x / 32;
+  if (threadIdx.x == 0) {
+    mbarrier_init(full, 1);
+    mbarrier_init(done, 1);
+    fence_mbarrier_init();
+  }
+  if (warp == 0) simt::tmem_alloc(address, 64, 2);  // [pair alloc]
+  cluster_sync();
+  const uint32_t d = *address;
+  if (threadIdx.x == 0) {
+    uint64_t* leader = bug == not_at_leader ? full : map_shared(full, 0);
+    const int row = static_cast<int>(rank);
+    simt::tma_load_pair(smem, &a, leader, {0, row * 128}, 2);
+    simt::tma_load_pair(smem + 128 * 128, &b, leader, {0, row * 32}, 2);  // [pair load]
+  }
+  if (threadIdx.x == 0 && rank == 0) {
+    mbarrier_arrive_expect_tx(full, kPairBytes * (bug == too_few_bytes_of_pair ? 1 : 2));
+    mbarrier_wait(full, 0);
+    for (uint32_t k = 0; k < 4; ++k) {
+      const uint64_t desc_a = swizzled_descriptor(smem) + 2 * k;
+      const uint64_t desc_b = swizzled_descriptor(smem + 128 * 128) + 2 * k;
+      simt::tcgen05_mma(d, desc_a, desc_b, instruction(256, kPairN), k > 0, kPair);  // [pair mma]
+    }
+    simt::tcgen05_commit_multicast(done, bug == commit_to_one ? 1 : 3, 2);
+  }
+  if (bug == exits_early || bug == frees_early) cluster_sync();
+  if (rank == 1 && bug == frees_early && warp == 0) {
+    simt::tmem_dealloc(d, 64, 2);  // [pair free]
+  }
+  if (rank == 0 || (bug != exits_early && bug != frees_early)) {
+    mbarrier_wait(done, 0);  // [pair wait]
+    simt::tcgen05_fence_after_thread_sync();
+    uint32_t r[64];
+    simt::tmem_load(r, d + (32 * warp << 16), TmemShape::s32x32b, 64);
+    simt::tmem_wait_load();
+    for (uint32_t n = 0; n < kPairN; ++n) {
+      out[(rank * 128 + threadIdx.x) * kPairN + n] = __uint_as_float(r[n]);
+    }
+    simt::tcgen05_fence_before_thread_sync();
+  }
+  __syncthreads();
+  if (warp == 0 && !(rank == 1 && bug == frees_early)) simt::tmem_dealloc(d, 64, 2);
+  if (bug != exits_early && bug != frees_early) cluster_sync();
+}
+
+Report run_pair(int bug) {
+  return report_of(size_t{256} * kPairN, [bug](DeviceMemory& out) {
+    std::vector<bf16> a(256 * 64), b(kPairN * 64);
+    for (uint32_t i = 0; i < a.size(); ++i) a[i] = __float2bfloat16(a_at(0, i / 64, i % 64));
+    for (uint32_t i = 0; i < b.size(); ++i) b[i] = __float2bfloat16(b_at(0, i / 64, i % 64));
+    const DeviceMemory at_a = upload(a, "a"), at_b = upload(b, "b");
+    run_kernel(pair_product, {2, 128, kPairBytes + 64, bug == no_pair ? 1 : 2},
+               map_2d<bf16>(at_a.data(), 256, 64, 128, 64, Swizzle::b128),
+               map_2d<bf16>(at_b.data(), kPairN, 64, kPairN / 2, 64, Swizzle::b128), out, bug);
+  });
+}
+
+TEST(Tcgen05, TheRightPairIsRight) {
+  expect_right([] { return run_pair(pair_none); },
+               [](size_t i) {
+                 double sum = 0;
+                 for (uint32_t k = 0; k < 64; ++k) {
+                   sum += a_at(0, static_cast<uint32_t>(i / kPairN), k) *
+                          b_at(0, static_cast<uint32_t>(i % kPairN), k);
+                 }
+                 return sum;
+               });
+}
+
+TEST(Tcgen05, PlantedBugsOfAPair) {
+  const struct {
+    PairBug bug;
+    std::vector<std::string> parts;
+  } cases[] = {
+      {too_few_bytes_of_pair, {"transaction bytes exceed expectation"}},
+      {commit_to_one, {"deadlock", "block (1,0,0)", "mbarrier", at("pair wait")}},
+      {exits_early, {"exit: block (1,0,0) may have ended", at("pair mma")}},
+      {frees_early, {"race: ", "tensor memory", at("pair free")}},
+      {no_pair, {"cta_group 2 in a launch with clusters of 1", at("pair alloc")}},
+      {not_at_leader, {"deadlock", "20480 bytes pending", "block (1,0,0)"}},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE("bug " + std::to_string(one.bug));
+    expect_parts(run_pair(one.bug).text, one.parts);
+  }
+}
+
+// ---- block scaling ----------------------------------------------------------------------------
+
+/// out = A B^T of 128 x 32 rows, one instruction deep, times scales: MXFP8 (UE8M0 per 32) or NVFP4
+/// (UE4M3 per 16). `scales`: an atom of 512 bytes for A, another for B.
+__global__ void scaled_product(const char* a, const char* b, const char* scales, float* out,
+                               int fp4, int bug) {
+  char* smem = dynamic_shared<char>();
+  char *tile_b = smem + 128 * 32, *atoms = tile_b + 32 * 32;
+  auto* full = reinterpret_cast<uint64_t*>(atoms + 1024);
+  uint64_t* done = full + 1;
+  auto* address = reinterpret_cast<uint32_t*>(full + 2);
+  const uint32_t warp = threadIdx.x / 32;
+  if (threadIdx.x == 0) {
+    mbarrier_init(full, 1);
+    mbarrier_init(done, 1);
+    fence_mbarrier_init();
+  }
+  if (warp == 0) simt::tmem_alloc(address, 64, 1);
+  __syncthreads();
+  const uint32_t d = *address, scale_a = d + 32, scale_b = d + 36;
+  if (threadIdx.x == 0) {
+    bulk_load(smem, a, 128 * 32, full);
+    bulk_load(tile_b, b, 32 * 32, full);
+    bulk_load(atoms, scales, 1024, full);
+    mbarrier_arrive_expect_tx(full, 128 * 32 + 32 * 32 + 1024);
+    mbarrier_wait(full, 0);
+    simt::tcgen05_cp(scale_a, plain_descriptor(atoms, 32), simt::TmemCopy::c32x128b, 1);
+    simt::tcgen05_cp(scale_b, plain_descriptor(atoms + 512, 32), simt::TmemCopy::c32x128b, 1);
+    // D is fp32 here always; the bits before M are the scales' type.
+    const uint32_t shape = 32 / 8 << 17 | 128 / 128 << 27;
+    const uint32_t types = fp4 ? 1u << 7 | 1u << 10 : 1u << 23;
+    const MmaOptions options{fp4 ? MmaKind::mxf4nvf4 : MmaKind::mxf8f6f4, 1, fp4 ? 4 : 1, -1,
+                             nullptr};
+    const uint64_t desc_a = plain_descriptor(smem, 128), desc_b = plain_descriptor(tile_b, 32);
+    simt::tcgen05_mma_scaled(d, desc_a, desc_b, shape | types, scale_a, scale_b, false, options);
+    simt::tcgen05_commit(done, 1);
+  }
+  if (threadIdx.x == 32 && bug) {
+    mbarrier_wait(full, 0);
+    simt::tcgen05_cp(scale_a, plain_descriptor(atoms, 32), simt::TmemCopy::c32x128b, 1);  // [cp]
+    simt::tcgen05_commit(full, 1);
+    mbarrier_wait(full, 1);
+  }
+  mbarrier_wait(done, 0);
+  uint32_t r[32];
+  simt::tmem_load(r, d + (32 * warp << 16), TmemShape::s32x32b, 32);
+  simt::tmem_wait_load();
+  for (uint32_t n = 0; n < 32; ++n) out[threadIdx.x * 32 + n] = __uint_as_float(r[n]);
+  simt::tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  if (warp == 0) simt::tmem_dealloc(d, 64, 1);
+}
+
+constexpr float kFp4[] = {0, .5f, 1, 1.5f, 2, 3, 4, 6, 0, -.5f, -1, -1.5f, -2, -3, -4, -6};
+
+struct ScaledCase {
+  bool fp4;
+  uint32_t depth() const { return fp4 ? 64 : 32; }
+  static uint32_t code(uint32_t row, uint32_t k) { return (row * 40503u + k * 30011u + 7) >> 3; }
+  float element(uint32_t row, uint32_t k) const {
+    if (fp4) return kFp4[code(row, k) % 16];
+    return static_cast<float>(__nv_fp8_e4m3(static_cast<float>(code(row, k) % 15) - 7));
+  }
+  uint8_t scale_bits(uint32_t row, uint32_t group) const {
+    return static_cast<uint8_t>(fp4 ? 0x38 + (row + group * 3) % 9 : 124 + (row * 5 + group) % 7);
+  }
+  double scale(uint32_t row, uint32_t group) const {
+    const uint8_t bits = scale_bits(row, group);
+    if (!fp4) return std::ldexp(1.0, bits - 127);
+    __nv_fp8_e4m3 value;
+    value.__x = bits;
+    return static_cast<float>(value);
+  }
+  /// Rows as plain_descriptor() describes them, 32 bytes each.
+  std::vector<char> operand(uint32_t rows, uint32_t seed) const {
+    std::vector<char> all(size_t{rows} * 32);
+    for (uint32_t row = 0; row < rows; ++row) {
+      for (uint32_t k = 0; k < depth(); ++k) {
+        const uint32_t byte = fp4 ? k / 2 : k;
+        char& to = all[byte / 16 * rows * 16 + row * 16 + byte % 16];
+        if (fp4) {
+          to = static_cast<char>(to | code(row + seed, k) % 16 << (4 * (k % 2)));
+        } else {
+          to = static_cast<char>(__nv_fp8_e4m3(element(row + seed, k)).__x);
+        }
+      }
+    }
+    return all;
+  }
+  std::vector<char> atoms() const {
+    std::vector<char> all(1024);
+    for (uint32_t i = 0; i < 1024; ++i) {
+      const uint32_t row = i % 512 / 16 + i % 16 / 4 * 32;
+      all[i] = static_cast<char>(scale_bits(row + i / 512 * 1000, i % 4));
+    }
+    return all;
+  }
+};
+
+Report run_scaled(bool fp4, int bug) {
+  return report_of(128 * 32, [=](DeviceMemory& out) {
+    const ScaledCase it{fp4};
+    const DeviceMemory a = upload(it.operand(128, 0), "a"), b = upload(it.operand(32, 1000), "b");
+    const DeviceMemory scales = upload(it.atoms(), "scales");
+    run_kernel(scaled_product, {1, 128, 128 * 32 + 32 * 32 + 1024 + 64}, a, b, scales, out,
+               fp4 ? 1 : 0, bug);
+  });
+}
+
+TEST(Tcgen05, BlockScaledProductsAreRight) {
+  for (const bool fp4 : {false, true}) {
+    expect_right([=] { return run_scaled(fp4, 0); },
+                 [=](size_t i) {
+                   const ScaledCase it{fp4};
+                   const auto row = static_cast<uint32_t>(i / 32);
+                   const auto n = static_cast<uint32_t>(i % 32) + 1000;
+                   double sum = 0;
+                   for (uint32_t k = 0; k < it.depth(); ++k) {
+                     const uint32_t group = fp4 ? k / 16 : 0;
+                     sum += it.element(row, k) * it.element(n, k) * it.scale(row, group) *
+                            it.scale(n, group);
+                   }
+                   return sum;
+                 });
+  }
+  expect_parts(run_scaled(true, 1).text, {"race: ", "tensor memory", at("cp")});
+}
+
+// ---- cluster launch control -------------------------------------------------------------------
+
+enum ClcBug { clc_none, decodes_failure, asks_again, reuses_unordered };
+
+/// out[tile] = tile, by however many blocks start.
+__global__ void steal(float* out, int bug) {
+  char* smem = dynamic_shared<char>();
+  auto* answer = reinterpret_cast<uint64_t*>(smem);
+  uint64_t* bar = answer + 2;
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+  }
+  __syncthreads();
+  uint32_t tile = blockIdx.x;
+  for (uint32_t phase = 0;; phase ^= 1) {
+    if (threadIdx.x == 0) {
+      fence_proxy_async();
+      simt::clc_try_cancel(answer, bar, false);  // [try]
+      mbarrier_arrive_expect_tx(bar, 16);
+    }
+    if (threadIdx.x < 32) out[tile * 32 + threadIdx.x] = static_cast<float>(tile);
+    mbarrier_wait(bar, phase);
+    const uint64_t low = answer[0], high = answer[1];  // [decode]
+    const bool granted = simt::clc_is_canceled(low, high);
+    if (granted || bug == decodes_failure) tile = simt::clc_first_block(low, high).x;  // [first]
+    if (bug != reuses_unordered) __syncthreads();
+    if (!granted && bug != asks_again) break;
+  }
+}
+
+Report run_steal(int bug) {
+  return report_of(size_t{7} * 32, [bug](DeviceMemory& out) {
+    run_kernel(steal, {7, 64, 64}, out, bug);
+  });
+}
+
+TEST(Clc, EveryTileIsWorkedOnOnce) {
+  expect_right([] { return run_steal(clc_none); },
+               [](size_t i) { return static_cast<double>(i / 32); });
+}
+
+TEST(Clc, PlantedBugs) {
+  expect_parts(run_steal(decodes_failure).text,
+               {"get_first_ctaid of a request that failed", at("first")});
+  expect_parts(run_steal(asks_again).text,
+               {"after an earlier request was seen to have failed", at("try")});
+  expect_parts(run_steal(reuses_unordered).text, {"race: ", at("decode"), at("try")});
+}
+
+}  // namespace
+}  // namespace cookbook
