@@ -1169,6 +1169,7 @@ TEST(Claims, WhatEachFunctionMakes) {
   EXPECT_EQ(filters(global_atomics("sums").bytes(1)), "global|atomic|sums||");
   EXPECT_EQ(filters(shared_atomics().on("a").requests(1)), "shared|atomic||a|");
   EXPECT_EQ(filters(tma_loads("x").bytes(1)), "global|async_load|x||");
+  EXPECT_EQ(filters(tensor_core_reads().bytes(1)), "shared|async_load|||");
   EXPECT_EQ(filters(tma_stores("x").bytes(1)), "global|async_store|x||");
   EXPECT_EQ(tma_loads("x").bytes(1).text, "asynchronous loads of `x`: bytes = 1");
   EXPECT_EQ(Accesses("shared", "async_store", "").on("t").in_kernel("k").bytes(1).text,

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const TileIndex tile = blackwell::tile_at<C>(static_cast<int>(blockIdx.x), e);
   const int k_blocks = ceil_div(e.k, C::kBlockK), warp = warp_idx_uniform();
 
-  if (warp == 0) tmem_alloc(&smem.tmem, blackwell::kTmemColumns<C>);
+  if (warp == 0) blackwell::allocate<C>(&smem.tmem);
   if (threadIdx.x == 0) {
     mbarrier_init(&smem.full, 1);
     mbarrier_init(&smem.empty, 1);
@@ -69,7 +69,7 @@ struct BlackwellOneStage : blackwell::Level<blackwell_one_stage::Config> {
       .cost = "49 KB of shared memory and 256 columns of tensor memory per block; sm_100a",
   };
 
-  static Claims claims(const Problem& p) { return loads(p); }
+  static Claims claims(const Problem& p) { return counted(p); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(blackwell_one_stage::kernel<Config>, tiles(plan.problem),
                   sizeof(blackwell_one_stage::Smem<Config>), plan, stream);

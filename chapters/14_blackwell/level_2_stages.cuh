@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(C::kThreads)
   const TileIndex tile = blackwell::tile_at<C>(static_cast<int>(blockIdx.x), e);
   const int k_blocks = ceil_div(e.k, C::kBlockK), warp = warp_idx_uniform();
 
-  if (warp == 0) tmem_alloc(&smem.tmem, blackwell::kTmemColumns<C>);
+  if (warp == 0) blackwell::allocate<C>(&smem.tmem);
   if (threadIdx.x == 0) {
     mbarrier_init(&smem.multiplied, 1);
     init_barriers(smem, 1);  // a commit arrives once
@@ -71,7 +71,7 @@ struct BlackwellStages : blackwell::Level<blackwell_stages::Config> {
       .cost = "193 KB of shared memory per block: one block per SM",
   };
 
-  static Claims claims(const Problem& p) { return loads(p); }
+  static Claims claims(const Problem& p) { return counted(p); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(blackwell_stages::kernel<Config>, tiles(plan.problem),
                   sizeof(blackwell_stages::Smem<Config>), plan, stream);

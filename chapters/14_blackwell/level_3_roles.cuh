@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const TileIndex tile = blackwell::tile_at<C>(static_cast<int>(blockIdx.x), e);
   const int k_blocks = ceil_div(e.k, C::kBlockK), warp = warp_idx_uniform();
 
-  if (warp == C::kMmaWarp) tmem_alloc(&smem.tmem, blackwell::kTmemColumns<C>);
+  if (warp == C::kMmaWarp) blackwell::allocate<C>(&smem.tmem);
   if (threadIdx.x == 0) {
     mbarrier_init(&smem.multiplied, 1);
     init_barriers(smem, 1);  // a commit arrives once
@@ -75,7 +75,7 @@ struct BlackwellRoles : blackwell::Level<blackwell_roles::Config> {
       .cost = "two more warps",
   };
 
-  static Claims claims(const Problem& p) { return loads(p); }
+  static Claims claims(const Problem& p) { return counted(p); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(blackwell_roles::kernel<Config>, tiles(plan.problem),
                   sizeof(blackwell_roles::Smem<Config>), plan, stream);

@@ -42,7 +42,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int tiles = blackwell::tiles_of<C>(e);
   const int first = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x);
 
-  if (warp == C::kMmaWarp) tmem_alloc(&smem.tmem, blackwell::kTmemColumns<C>);
+  if (warp == C::kMmaWarp) blackwell::allocate<C>(&smem.tmem);
   if (threadIdx.x == 0) {
     init_accumulator_barriers(smem, 4);
     init_barriers(smem, 1);  // a commit arrives once
@@ -82,17 +82,18 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   } else {
     for (int t = first; t < tiles; t += blocks, half.advance()) {
       const TileIndex tile = blackwell::tile_at<C>(t, e);
-      // [quote release]
+      const uint32_t d = base + static_cast<uint32_t>(half.stage * C::kTileN);
       mbarrier_wait(&smem.multiplied[half.stage], half.phase);
       tcgen05_fence_after_thread_sync();
-      blackwell::store_accumulator<C::kTileN>(base + static_cast<uint32_t>(half.stage * C::kTileN),
-                                              out, e, tile.m * C::kTileM, tile.n * C::kTileN, [&] {
-                                                tcgen05_fence_before_thread_sync();
-                                                __syncwarp();
-                                                if (lane_idx() == 0)
-                                                  mbarrier_arrive(&smem.stored[half.stage]);
-                                              });
+      // [quote release]
+      const auto release = [&] {
+        tcgen05_fence_before_thread_sync();
+        __syncwarp();
+        if (lane_idx() == 0) mbarrier_arrive(&smem.stored[half.stage]);
+      };
       // [end quote]
+      blackwell::store_accumulator<C::kTileN>(d, out, e, tile.m * C::kTileM, tile.n * C::kTileN,
+                                              release);
     }
   }
   __syncthreads();  // every warp has read its lanes
@@ -111,7 +112,7 @@ struct BlackwellTwoAccumulators : blackwell::Level<blackwell_two_accumulators::C
       .cost = "all 512 columns of tensor memory",
   };
 
-  static Claims claims(const Problem& p) { return loads(p); }
+  static Claims claims(const Problem& p) { return counted(p); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(blackwell_two_accumulators::kernel<Config>,
                   std::min(tiles(plan.problem), static_cast<unsigned>(device_info().sm_count)),

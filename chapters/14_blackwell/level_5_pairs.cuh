@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int k_blocks = ceil_div(e.k, C::kBlockK), warp = warp_idx_uniform();
   const int rank = static_cast<int>(cluster_block_rank());
 
-  if (warp == C::kMmaWarp) tmem_alloc<2>(&smem.tmem, blackwell::kTmemColumns<C>);
+  if (warp == C::kMmaWarp) blackwell::allocate<C>(&smem.tmem);
   if (threadIdx.x == 0) {
     init_accumulator_barriers(smem, C::kStorers);
     Tiles::init(smem.tiles);
@@ -120,13 +120,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     if (rank == 0 && elect_one()) {
       StageCursor<C::kStages> read;
       for (; tiles.has_tile(); tiles.template next<false>(), half.advance()) {
-        // [quote pairs]
         mbarrier_wait_cluster(&smem.stored[half.stage], half.phase ^ 1);
         tcgen05_fence_after_thread_sync();
         const uint32_t d = base + static_cast<uint32_t>(half.stage * C::kTileN);
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           mbarrier_wait(&smem.full[read.stage], read.phase);
           blackwell::mma_k_block(d, smem.stages[read.stage], k_block > 0);
+          // [quote pairs]
           tcgen05_commit_pair(&smem.empty[read.stage]);
           read.advance();
         }
@@ -137,16 +137,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   } else if (warp < 4) {
     for (; tiles.has_tile(); tiles.template next<true>(), half.advance()) {
       const TileIndex tile = blackwell::tile_at<C>(tiles.t, e);
+      const uint32_t d = base + static_cast<uint32_t>(half.stage * C::kTileN);
       mbarrier_wait(&smem.multiplied[half.stage], half.phase);
       tcgen05_fence_after_thread_sync();
-      blackwell::store_accumulator<C::kTileN>(base + static_cast<uint32_t>(half.stage * C::kTileN),
-                                              out, e, tile.m * C::kTileM + rank * C::kBlockM,
-                                              tile.n * C::kTileN, [&] {
-                                                tcgen05_fence_before_thread_sync();
-                                                __syncwarp();
-                                                if (lane_idx() == 0)
-                                                  C::release(&smem.stored[half.stage]);
-                                              });
+      const auto release = [&] {
+        tcgen05_fence_before_thread_sync();
+        __syncwarp();
+        if (lane_idx() == 0) C::release(&smem.stored[half.stage]);
+      };
+      blackwell::store_accumulator<C::kTileN>(d, out, e, tile.m * C::kTileM + rank * C::kBlockM,
+                                              tile.n * C::kTileN, release);
     }
   } else if (elect_one()) {
     Tiles::schedule(smem.tiles);
@@ -177,7 +177,7 @@ struct BlackwellPairs : blackwell_pairs::LevelOn<blackwell_pairs::Config> {
       .cost = "clusters of two; whole pairs of SMs",
   };
 
-  static Claims claims(const Problem& p) { return loads(p); }
+  static Claims claims(const Problem& p) { return counted(p); }
   static void run(const Plan& plan, Stream stream) {
     const int pairs = std::max(1, device_info().sm_count / 2);
     launch_pairs(std::min(tiles(plan.problem), static_cast<unsigned>(pairs)), plan, stream);

@@ -82,7 +82,7 @@ struct BlackwellLaunchControl : blackwell_pairs::LevelOn<blackwell_launch_contro
       .cost = "a warp that schedules; a queue of answers in shared memory",
   };
 
-  static Claims claims(const Problem& p) { return loads(p); }
+  static Claims claims(const Problem& p) { return counted(p); }
   static void run(const Plan& plan, Stream stream) {
     launch_pairs(tiles(plan.problem), plan, stream);
   }

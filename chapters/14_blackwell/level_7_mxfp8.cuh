@@ -93,11 +93,11 @@ __device__ __forceinline__ void mma_k_block(uint32_t d, uint32_t scale, const Sc
       tcgen05_copy_scales(of_a, tcgen05_descriptor_advance(scale_a, atom * kAtomBytes));
       tcgen05_copy_scales(of_b, tcgen05_descriptor_advance(scale_b, atom * kAtomBytes));
     }
-    tcgen05_mma_scaled<C::kElement>(
-        d, tcgen05_descriptor_advance(a, i * C::kStepBytes),
-        tcgen05_descriptor_advance(b, i * C::kStepBytes),
-        kInstruction | static_cast<uint32_t>(byte) << 4 | static_cast<uint32_t>(byte) << 29, of_a,
-        of_b, accumulate || i > 0);
+    const uint32_t which = static_cast<uint32_t>(byte) << 4 | static_cast<uint32_t>(byte) << 29;
+    const uint64_t a_k = tcgen05_descriptor_advance(a, i * C::kStepBytes);
+    const uint64_t b_k = tcgen05_descriptor_advance(b, i * C::kStepBytes);
+    tcgen05_mma_scaled<C::kElement>(  // [mma]
+        d, a_k, b_k, kInstruction | which, of_a, of_b, accumulate || i > 0);
     // [end quote]
   }
 }
@@ -112,7 +112,10 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   const int tiles = gemm::blackwell::tiles_of<C>(e);
   const int first = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x);
 
-  if (warp == C::kMmaWarp) tmem_alloc(&smem.tmem, C::kColumns);
+  if (warp == C::kMmaWarp) {
+    tmem_alloc(&smem.tmem, C::kColumns);
+    tmem_relinquish();
+  }
   if (threadIdx.x == 0) {
     gemm::blackwell_two_accumulators::init_accumulator_barriers(smem, 4);
     gemm::init_barriers(smem, 1);  // a commit arrives once
@@ -155,15 +158,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   } else {
     for (int t = first; t < tiles; t += blocks, half.advance()) {
       const TileIndex tile = gemm::blackwell::tile_at<C>(t, e);
+      const uint32_t d = base + static_cast<uint32_t>(half.stage * C::kTileN);
       mbarrier_wait(&smem.multiplied[half.stage], half.phase);
       tcgen05_fence_after_thread_sync();
-      gemm::blackwell::store_accumulator<C::kTileN>(
-          base + static_cast<uint32_t>(half.stage * C::kTileN), out, e, tile.m * C::kTileM,
-          tile.n * C::kTileN, [&] {
-            tcgen05_fence_before_thread_sync();
-            __syncwarp();
-            if (lane_idx() == 0) mbarrier_arrive(&smem.stored[half.stage]);
-          });
+      const auto release = [&] {
+        tcgen05_fence_before_thread_sync();
+        __syncwarp();
+        if (lane_idx() == 0) mbarrier_arrive(&smem.stored[half.stage]);
+      };
+      gemm::blackwell::store_accumulator<C::kTileN>(d, out, e, tile.m * C::kTileM,
+                                                    tile.n * C::kTileN, release);
     }
   }
   __syncthreads();  // every warp has read its lanes
@@ -226,9 +230,13 @@ struct LevelOn : LevelOf<Problem<typename C::Format>, Buffers> {
            Extents{static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k)});
   }
   static Claims claims(const Problem& p) {
-    const double k_blocks = tiles(p) * ceil_div(static_cast<int>(p.k), C::kBlockK);
-    return {tma_loads("a").requests(k_blocks), tma_loads("a").bytes(k_blocks * C::kBlockM * 128),
-            tma_loads("scale_a").bytes(static_cast<double>(tiles(p) * p.atoms_k() * kAtomBytes))};
+    const int k = static_cast<int>(p.k);
+    const double k_blocks = tiles(p) * ceil_div(k, C::kBlockK);
+    return {tma_loads("a").requests(k_blocks),
+            tma_loads("a").bytes(static_cast<double>(p.m * p.row_bytes()) *
+                                 ceil_div(static_cast<int>(p.n), C::kTileN)),
+            tma_loads("scale_a").bytes(static_cast<double>(tiles(p) * p.atoms_k() * kAtomBytes)),
+            tensor_core_reads().on("mma").requests(tiles(p) * ceil_div(k, C::kStepK))};
   }
 };
 

@@ -26,6 +26,14 @@ struct Config : DefaultOperands {
 template <class C>
 inline constexpr int kTmemColumns = C::kAccumulators* C::kTileN;
 
+/// Allocates them and writes their address to shared memory. No other allocation follows, so
+/// another block on this SM may have its own. Called by a whole warp.
+template <class C>
+__device__ __forceinline__ void allocate(uint32_t* address) {
+  tmem_alloc<C::kPair>(address, kTmemColumns<C>);
+  tmem_relinquish<C::kPair>();
+}
+
 template <class C>
 __device__ __forceinline__ int tiles_of(const Extents& e) {
   return ceil_div(e.m, C::kTileM) * ceil_div(e.n, C::kTileN);
@@ -54,9 +62,9 @@ __device__ __forceinline__ void mma_k_block(uint32_t d, const Stage<C>& stage, b
   // [quote mma]
 #pragma unroll
   for (int k = 0; k < C::kBlockK; k += 16) {
-    tcgen05_mma<kType, C::kPair>(d, tcgen05_descriptor_advance(a, A::offset_bytes(0, k)),
-                                 tcgen05_descriptor_advance(b, B::offset_bytes(0, k)), kInstruction,
-                                 accumulate || k > 0);
+    const uint64_t a_k = tcgen05_descriptor_advance(a, A::offset_bytes(0, k));
+    const uint64_t b_k = tcgen05_descriptor_advance(b, B::offset_bytes(0, k));
+    tcgen05_mma<kType, C::kPair>(d, a_k, b_k, kInstruction, accumulate || k > 0);  // [mma]
   }
   // [end quote]
 }
@@ -124,14 +132,16 @@ struct Level : LevelT<bf16> {
     launch(kernel, {dim3(blocks), dim3(C::kThreads), smem_bytes, C::kPair}, stream, plan.a, plan.b,
            Output{plan.buffers.c, plan.problem.ldc}, extents_of(plan.problem));
   }
-  /// What TMA loads: every tile its rows of A and its columns of B, once.
-  static Claims loads(const Problem& p, const Claims& others = {}) {
-    const double k_blocks = tiles(p) * ceil_div(static_cast<int>(p.k), C::kBlockK) * C::kPair;
-    Claims claims{tma_loads("a").requests(k_blocks * Stage<C>::A::kPanels),
-                  tma_loads("b").requests(k_blocks * Stage<C>::B::kPanels),
-                  tma_loads("b").bytes(k_blocks * Stage<C>::B::kBytes)};
-    claims.insert(claims.end(), others.begin(), others.end());
-    return claims;
+  /// What every level claims: TMA loads a tile's rows of A and columns of B once, and the tensor
+  /// core reads them once, 16 k per instruction.
+  static Claims counted(const Problem& p) {
+    const double k_blocks = tiles(p) * ceil_div(static_cast<int>(p.k), C::kBlockK);
+    const double loads = k_blocks * C::kPair;
+    return {tma_loads("a").requests(loads * Stage<C>::A::kPanels),
+            tma_loads("b").requests(loads * Stage<C>::B::kPanels),
+            tma_loads("b").bytes(loads * Stage<C>::B::kBytes),
+            tensor_core_reads().on("mma").requests(k_blocks * (C::kBlockK / 16)),
+            tensor_core_reads().on("mma").bytes(loads * sizeof(Stage<C>))};
   }
 };
 

@@ -119,6 +119,7 @@ Accesses global_atomics(std::string_view buffer) { return {"global", "atomic", b
 Accesses shared_atomics() { return {"shared", "atomic", ""}; }
 Accesses tma_loads(std::string_view buffer) { return {"global", "async_load", buffer}; }
 Accesses tma_stores(std::string_view buffer) { return {"global", "async_store", buffer}; }
+Accesses tensor_core_reads() { return {"shared", "async_load", ""}; }
 
 namespace {
 

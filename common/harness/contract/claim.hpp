@@ -90,6 +90,8 @@ Accesses global_atomics(std::string_view buffer = "");  ///< read-modify-writes,
 Accesses shared_atomics();  ///< of the lanes on one word, each takes a wavefront
 Accesses tma_loads(std::string_view buffer = "");  ///< by the bulk copy engine
 Accesses tma_stores(std::string_view buffer = "");
+/// Of operands in shared memory, by wgmma and tcgen05: a request per instruction.
+Accesses tensor_core_reads();
 
 // Speed claims are checked on a GPU at the ladder's `gpu_size`; at any other size they are not
 // checked. Each is a lower bound on the measured median, without a tolerance. None has an upper

@@ -197,6 +197,13 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
       fmt::print(stderr, "{}: {} is not run: ladder.hpp lists no level of it in rows<...>()\n",
                  chapter.program(), file);
     }
+    const int cc = chapter.model_capability;
+    if (!kTraced && cc > 0 && device_info().cc_major != cc / 10) {
+      fmt::print(stderr,
+                 "{}: its levels need compute capability {}.x, and this is the {}; on the CPU, "
+                 "BACKEND=simt ./run {} runs them all\n",
+                 chapter.program(), cc / 10, device_info().name, chapter.number);
+    }
     for (const std::string& line : plan.left_out) {
       fmt::print(stderr, "{}: {}\n", chapter.program(), line);
     }

@@ -275,7 +275,11 @@ void ScaledSums::add(const float* a, const BlockScale* scales_a, float* d) const
   }
   for (int k = 0; k < depth && !fp4; ++k) {
     if (special) {
-      for (int n = 0; n < columns; ++n) sum[n] += static_cast<double>(a[k]) * b[k * stride + n];
+      // An infinity or a NaN of B is one column's; the others are summed as ever.
+      for (int n = 0; n < columns; ++n) {
+        const double term = static_cast<double>(a[k]) * b[k * stride + n];
+        sum[n] += largest[n] > kNotFinite / 2 ? term : std::trunc(term * unit[n]);
+      }
     } else {
       add_cut_off(columns, a[k], b + k * stride, unit, sum);
     }
