@@ -34,10 +34,10 @@ inline Chapter chapter_13() {
       "backward_causal", "gradients of attention, bf16, causal mask aligned to the bottom right");
   causal.test_sizes = {{1, 1, 1, 1, 1, 64},   {1, 2, 1, 64, 129, 128}, {2, 2, 2, 129, 65, 64},
                        {1, 4, 2, 33, 97, 64}, {1, 1, 1, 140, 10, 128}, {1, 1, 1, 130, 260, 64}};
-  full.levels =
-      rows<Rows, Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight, Delayed>();
-  causal.levels =
-      rows<Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight, Delayed>();
+  full.levels = rows<Rows, Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight,
+                     Delayed, Persistent>();
+  causal.levels = rows<Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight, Delayed,
+                       Persistent>();
 
   // Where a block has few query tiles, and where the kernels around the main one take longer.
   auto brief = backward_ladder<true>("backward_short",
@@ -47,7 +47,8 @@ inline Chapter chapter_13() {
   brief.check_size = {1, 1, 1, 40, 40, 128};
   brief.test_sizes = {{1, 1, 1, 40, 40, 128}};
   brief.levels = {claiming(make_level<Swapped>(), {}), claiming(make_level<BulkAdd>(), {}),
-                  claiming(make_level<InFlight>(), {}), claiming(make_level<Delayed>(), {})};
+                  claiming(make_level<InFlight>(), {}), claiming(make_level<Delayed>(), {}),
+                  make_level<Persistent>()};
 
   auto narrow = backward_ladder<true>(
       "backward_64", "gradients of attention, bf16, causal mask, head dimension 64");
@@ -55,7 +56,7 @@ inline Chapter chapter_13() {
   narrow.check_size = {1, 2, 1, 150, 171, 64};
   narrow.test_sizes = {{1, 2, 1, 129, 257, 64}, {1, 4, 2, 70, 10, 64}, {1, 1, 1, 300, 40, 64}};
   narrow.levels = {claiming(make_level<BulkAdd>(), {}), claiming(make_level<InFlight>(), {}),
-                   claiming(make_level<Delayed>(), {}), make_level<Wide>()};
+                   claiming(make_level<Delayed>(), {}), make_level<Persistent>()};
 
   chapter.ladders = {full, causal, brief, narrow};
   return chapter;
