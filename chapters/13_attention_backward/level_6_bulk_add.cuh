@@ -26,8 +26,9 @@ struct PartBarriers {
   static __device__ constexpr int empty(int consumer) { return 4 + consumer; }
 };
 
-/// A rule for the order in which blocks add: none.
+/// The order in which blocks add to the sums of a query tile: any. of(): for one key tile.
 struct AnyOrder {
+  __device__ __forceinline__ AnyOrder of(const KeyTile&) const { return {}; }
   __device__ __forceinline__ void wait(int, int) const {}
   __device__ __forceinline__ void done(int, int) const {}
 };

@@ -99,8 +99,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         __syncwarp();
         if (lane_idx() == 0) mbarrier_arrive(&smem.keys_empty);
         const QueryTiles tiles = query_tiles_of<kQueries>(shape, own.kv_head, own.first_key);
-        order.begin(shape, own);
-        add_parts<Base>(smem, stats, shape, own, tiles, first, order);
+        add_parts<Base>(smem, stats, shape, own, tiles, first, order.of(own));
         first = first && tiles.count == 0;
       }
     }
@@ -178,11 +177,6 @@ struct PersistentPlan : HopperPlan {
   }
 };
 
-/// As a rule for the order, of this kernel: none.
-struct NoOrder : AnyOrder {
-  __device__ __forceinline__ void begin(const Shape&, const KeyTile&) {}
-};
-
 struct Persistent : PartsLevel<PersistentTiles> {
   static constexpr LevelText text{
       .name = "persistent",
@@ -211,7 +205,7 @@ struct Persistent : PartsLevel<PersistentTiles> {
     });
     convert(plan, stream);
   }
-  static void run(const Plan& plan, Stream stream) { run_in_order(plan, stream, NoOrder{}); }
+  static void run(const Plan& plan, Stream stream) { run_in_order(plan, stream, AnyOrder{}); }
 };
 
 }  // namespace cookbook::attention::backward
