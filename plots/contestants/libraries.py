@@ -45,6 +45,12 @@ class AttentionProblem(ctypes.Structure):
                 ("batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim", "causal", "dtype")]
 
 
+class AttentionGradients(ctypes.Structure):
+    """cookbook_attention_gradients: device pointers; d_lse may be None."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("q", "k", "v", "o", "d_o", "lse", "d_lse", "dq", "dk", "dv")]
+
+
 POINTERS = {"gemm": 3, "rows": 3, "transpose": 2, "attention": 5}
 
 
@@ -103,7 +109,7 @@ class Library:
 
     def __init__(self, name, path=None):
         self.name = name
-        c = ctypes.CDLL(os.fspath(path or build(name)))
+        c = self.library = ctypes.CDLL(os.fspath(path or build(name)))
         self.make, self.launch, self.free, self.last_error, self.names = (
             getattr(c, f"cookbook_{name}_{what}") for what in ("plan", "run", "destroy", "error", "levels"))
         self.make.restype = ctypes.c_void_p
@@ -122,6 +128,19 @@ class Library:
     def plan(self, level, problem, *tensors):
         """A Plan that launches `level` on torch's current stream. Raises RuntimeError with the reason."""
         handle = self.make(level.encode(), ctypes.byref(problem), *(t if t is None else t.data_ptr() for t in tensors))
+        if not handle:
+            raise RuntimeError(self.error())
+        return Plan(self, handle)
+
+
+    def backward(self, level, problem, q, k, v, o, d_o, lse, d_lse, dq, dk, dv):
+        """As plan, of the backward pass of attention: what cookbook_attention_backward_plan takes."""
+        make = self.library.cookbook_attention_backward_plan
+        make.restype = ctypes.c_void_p
+        make.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
+        tensors = AttentionGradients(*(t if t is None else t.data_ptr()
+                                       for t in (q, k, v, o, d_o, lse, d_lse, dq, dk, dv)))
+        handle = make(level.encode(), ctypes.byref(problem), ctypes.byref(tensors))
         if not handle:
             raise RuntimeError(self.error())
         return Plan(self, handle)
