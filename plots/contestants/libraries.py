@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -69,19 +70,29 @@ def digest(name, command):
     return hashlib.sha256(" ".join(command).encode() + b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def compile_once(library, digest, arguments, origin=""):
-    """Compiles a library with nvcc unless it is there and of this digest. What the compiler says where it fails, else ""."""
+def compile_once(library, digest, arguments, origin="", host=()):
+    """Compiles a library with nvcc unless it is there and of this digest. What the compiler says where it fails, else "".
+    `host`: C++ sources, compiled with the same arguments."""
     stamp = library.with_suffix(".sha256")
     if library.exists() and stamp.exists() and stamp.read_text() == digest:
         return ""
     library.parent.mkdir(parents=True, exist_ok=True)
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     print(f"building {library.name} for sm_90a{origin}", file=sys.stderr, flush=True)
-    done = subprocess.run([nvcc, *arguments, "-o", str(library)], capture_output=True, text=True)
-    if done.returncode:
-        return done.stderr or f"status {done.returncode}"
+    with tempfile.TemporaryDirectory() as folder:
+        objects = [f"{folder}/{number}.o" for number in range(len(host))]
+        commands = [[nvcc, *(word for word in arguments if not word.endswith(".cu")), *AS_CPP, "-c", str(file), "-o", made]
+                    for file, made in zip(host, objects)]
+        for command in [*commands, [nvcc, *arguments, *objects, "-o", str(library)]]:
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                return done.stderr or f"status {done.returncode}"
     stamp.write_text(digest)
     return ""
+
+
+# nvcc defines __NVCC__ for C++ sources, too, and then fmt 9 takes its own consteval functions for errors.
+AS_CPP = ["-Xcompiler", "-U__NVCC__", "-DFMT_HEADER_ONLY"]
 
 
 def build(name, library=None):
@@ -91,8 +102,9 @@ def build(name, library=None):
                "--expt-relaxed-constexpr", "-diag-suppress=186", "-DCOOKBOOK_CUDA=1",
                "-gencode", "arch=compute_90a,code=sm_90a",
                "-Xlinker", "--no-undefined"]
+    host, device = ([file for file in sources(name) if (file.suffix == ".cpp") == is_host] for is_host in (True, False))
     said = compile_once(library, digest(name, command), [*command, f'-DCOOKBOOK_SOURCE_DIR="{ROOT}"', "-I", str(ROOT),
-                                                         *map(str, sources(name))])
+                                                         *map(str, device)], host=host)
     if said:
         raise RuntimeError(f"{library.name} does not compile:\n{said[-4000:]}")
     return library

@@ -337,7 +337,7 @@ class LibraryAttention(unittest.TestCase):
         plain = ((torch.softmax(s, 3) @ v).transpose(1, 2), torch.logsumexp(s, 3))
         got = self.example["Attention"].apply(*leaves, causal)
         weights = [torch.randn_like(tensor) for tensor in got]
-        for result, inputs in ((got, leaves), (plain, wide)):
+        for result in (got, plain):
             sum((tensor * weight).sum() for tensor, weight in zip(result, weights)).backward()
         return (*got, *(leaf.grad for leaf in leaves)), (*plain, *(leaf.grad for leaf in wide))
 
