@@ -7,7 +7,7 @@
     ./run compare --quick --out FILE     fewer sizes and configurations; the JSON into FILE
 
 Every contestant is checked against an fp64 reference before and after it is timed. Needs PyTorch with CUDA
-and an sm_90 GPU; Triton, cuTile, CUTLASS, FlashAttention-3, TileLang and QuACK take part where they are installed
+and an sm_90 GPU; Triton, cuTile, CUTLASS, FlashAttention-3 and -4, TileLang and QuACK take part where they are installed
 (docs/building.md)."""
 import argparse
 import importlib
@@ -21,8 +21,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import contestants
 from cookbook_plots.book import toolkit
-from contestants import (cutile, cutlass, flash_attention_3, libraries, quack_softmax, tilelang_kernels,
-                         timing)
+from contestants import (cutile, cutlass, flash_attention_3, flash_attention_4, libraries, quack_softmax,
+                         tilelang_kernels, timing)
 
 ALL = ["softmax", "gemm", "attention"]
 
@@ -72,7 +72,8 @@ def describe():
                        "driver": driver.stdout.split("\n")[0].strip() or None},
             "versions": {"torch": torch.__version__, "cuda": torch.version.cuda,
                          "cudnn": torch.backends.cudnn.version(), "triton": version("triton"),
-                         "flash_attention_3": flash_attention_3.version(), "cutile": cutile.version(),
+                         "flash_attention_3": flash_attention_3.version(),
+                         "flash_attention_4": flash_attention_4.version(), "cutile": cutile.version(),
                          "cutlass": cutlass.version(), "tilelang": tilelang_kernels.version(),
                          "quack": quack_softmax.version()}}
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""library/attention and the levels of chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch), FlashAttention-3, Triton and cuTile.
+"""library/attention and the levels of chapter 10 against cuDNN and FlashAttention-2 (both through PyTorch), FlashAttention-3 and -4, Triton and cuTile.
 
-`./run compare attention` times the library. On its own, this times any levels over many sizes: one
+`./run compare attention` times the library, forward and backward. On its own, this times any levels over many sizes: one
 process, one set of tensors, the contestants interleaved: every round times each of them once, in a
 random order, and ratios are formed within a round. Writes one JSON file and prints a table.
 
@@ -23,13 +23,15 @@ import statistics
 import sys
 
 import contestants
-from contestants import cutile, flash_attention_3
+from contestants import cutile, flash_attention_3, flash_attention_4
 from contestants.libraries import AttentionProblem, Library, build
 from contestants.timing import Budget, quartiles, ratio_of, spread, time_all
 
 CHAPTER = 10
 NEEDS = ["attention"]
-LEVELS = {"attention": "library/attention/attention.cuh"}
+FORWARD = {"attention": "library/attention/attention.cuh"}
+BACKWARD = dict.fromkeys(("backward", "deterministic"), "library/attention/backward.cuh")
+LEVELS = FORWARD | BACKWARD
 DECODE = ["block_per_head", "split", "gqa_packed", "one_launch", "wide_tile", "attention"]
 
 # (batch, heads_q, heads_kv, seq_q, seq_k, head_dim), causal
@@ -160,7 +162,12 @@ def tile_problems(quick):
 
 
 def cases(options, flush, budget):
-    """For ./run compare."""
+    """For ./run compare: forward, then backward."""
+    yield from forward_cases(options, flush, budget)
+    yield from backward_cases(options, flush, budget)
+
+
+def forward_cases(options, flush, budget):
     import torch
     library = Library("attention")
     triton = contestants.Triton.load()
@@ -178,10 +185,12 @@ def cases(options, flush, budget):
                     returned[name] = new
             return call if isinstance(call, str) else launch
 
-        running = {level: library.plan(level, one.problem, one.q, one.k, one.v, out, lse) for level in LEVELS}
+        running = {level: library.plan(level, one.problem, one.q, one.k, one.v, out, lse) for level in FORWARD}
         running |= {name: keeping(name, call) for name, call in one.through_torch().items()}
         running[flash_attention_3.NAME] = keeping(flash_attention_3.NAME, flash_attention_3.make(
             one.q, one.k, one.v, out, lse, causal))
+        running[flash_attention_4.NAME] = keeping(flash_attention_4.NAME, flash_attention_4.make(
+            one.q, one.k, one.v, causal))
         if triton:
             running["Triton"] = choose_triton(triton, one, out, lse, options.quick, flush, budget)
         running |= {name: keeping(name, call) for name, call in in_tiles(tiles, one).items()}
@@ -197,16 +206,92 @@ def cases(options, flush, budget):
             {"chapter": CHAPTER, "ladder": "attention", "size": list(one.shape),
              "dims": ["batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim"], "dtype": "bf16",
              "variant": "causal" if causal else "full", "flops": one.flops, "bytes": 8.0 * one.q.numel(), "unit": "TFLOP/s"},
-            running, LEVELS, out, right, options.rounds, flush,
+            running, FORWARD, out, right, options.rounds, flush,
             time_all=lambda calls, rounds, buffer, returned=returned: forgetting(returned, calls, rounds, buffer))
         del one, out, lse, running
+
+
+def gradients(q, k, v, d_o, causal, number):
+    """(dq, dk, dv) of one head in plain PyTorch; number: the type of the operands of every multiplication."""
+    import torch
+    q, k, v, d_o = (tensor.to(number) for tensor in (q, k, v, d_o))
+    wide = torch.double if number == torch.double else torch.float
+    scale = 1 / math.sqrt(q.shape[1])
+    s = (q @ k.T).to(wide) * scale
+    if causal:
+        s = s.masked_fill(torch.ones_like(s, dtype=torch.bool).triu(1 + k.shape[0] - q.shape[0]), -math.inf)
+    p = torch.softmax(s, 1)
+    del s
+    delta = (d_o.to(wide) * (p.to(number) @ v).to(wide)).sum(1, keepdim=True)
+    ds = (p * ((d_o @ v.T).to(wide) - delta)).to(number)
+    return (ds @ k).to(wide) * scale, (ds.T @ q).to(wide) * scale, (p.to(number).T @ d_o).to(wide)
+
+
+def backward_sizes(quick):
+    lengths = (2048, 8192) if quick else (1024, 2048, 4096, 8192, 16384)
+    return [(16384 // seq, 2048 // dim, seq, dim, causal) for dim in (128, 64) for seq in lengths
+            for causal in (False, True)]
+
+
+def backward_cases(options, flush, budget):
+    """The gradients of one head are compared with fp64: at most twice the error of a plain 16-bit implementation."""
+    import torch
+    from torch.nn.attention import SDPBackend
+    library = Library("attention")
+    for batch, heads, seq, dim, causal in backward_sizes(options.quick):
+        if budget.left() <= 0:
+            return
+        torch.manual_seed(1)
+        shape = (batch, seq, heads, dim)
+        q, k, v, d_o, o = (torch.randn(shape, device="cuda", dtype=torch.bfloat16) for _ in range(5))
+        lse = torch.empty(batch, heads, seq, device="cuda")
+        problem = AttentionProblem(batch, heads, heads, seq, seq, dim, int(causal), 0)
+        library.plan("attention", problem, q, k, v, o, lse)()
+        out = torch.empty((3, *shape), device="cuda", dtype=torch.bfloat16)
+        last = [tensor[batch - 1, :, heads - 1] for tensor in (q, k, v, d_o)]
+        exact = torch.stack(gradients(*last, causal, torch.double))
+        plain = torch.stack(gradients(*last, causal, torch.bfloat16)).double()
+        allowed = 2 * (plain - exact).abs().amax((1, 2), keepdim=True) + 1e-6
+        returned = {}
+
+        def through_torch(backend, q=q, k=k, v=v, d_o=d_o, causal=causal):
+            leaves = [tensor.detach().requires_grad_() for tensor in (q, k, v)]
+            try:
+                result = sdpa(backend, *(leaf.transpose(1, 2) for leaf in leaves), causal).transpose(1, 2)
+            except RuntimeError as error:
+                return str(error).split("\n")[0]
+            return lambda: torch.autograd.grad(result, leaves, d_o, retain_graph=True)
+
+        def keeping(call, returned=returned):
+            def launch():
+                returned["gradients"] = call()
+            return call if isinstance(call, str) else launch
+
+        def right(out=out, returned=returned, exact=exact, allowed=allowed, batch=batch, heads=heads):
+            if returned:
+                out.copy_(torch.stack(returned.popitem()[1]))
+            return contestants.check(out[:, batch - 1, :, heads - 1].double(), exact, allowed)
+
+        running = {level: library.backward(level, problem, q, k, v, o, d_o, lse, None, *out) for level in BACKWARD}
+        running[flash_attention_4.NAME] = keeping(flash_attention_4.make_backward(q, k, v, d_o, causal))
+        running["cuDNN"] = keeping(through_torch(SDPBackend.CUDNN_ATTENTION))
+        running["FlashAttention-2"] = keeping(through_torch(SDPBackend.FLASH_ATTENTION))
+        yield contestants.run_case(
+            {"chapter": 13, "ladder": "backward", "size": [batch, heads, heads, seq, seq, dim],
+             "dims": ["batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim"], "dtype": "bf16",
+             "variant": "causal" if causal else "full", "flops": 10.0 * dim * visible_pairs(seq, seq, causal) * batch * heads,
+             "bytes": 16.0 * q.numel(), "unit": "TFLOP/s"},
+            running, BACKWARD, out, right, options.rounds, flush,
+            time_all=lambda calls, rounds, buffer, returned=returned: forgetting(returned, calls, rounds, buffer))
+        del q, k, v, d_o, o, lse, out, exact, plain, running
 
 
 def forgetting(returned, calls, rounds, flush):
     """time_all, and what was returned meanwhile poisoned and dropped: the check that follows must see its own."""
     times = time_all(calls, rounds, flush)
     for result in returned.values():
-        result.fill_(float("nan"))
+        for tensor in result if isinstance(result, tuple) else (result,):
+            tensor.fill_(float("nan"))
     returned.clear()
     return times
 

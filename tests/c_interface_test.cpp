@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <functional>
 #include <sstream>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "common/backend/backend.hpp"
@@ -140,6 +142,119 @@ TEST(CInterface, EveryAttentionThatIsNamedIsRight) {
     for (const float value : o.values()) EXPECT_NEAR(value, 2.0f, 0.02f) << name;
     for (const float value : lse.values()) EXPECT_NEAR(value, std::log(5.0f), 1e-3f) << name;
   }
+}
+
+/// Tensors of a backward pass with one batch and one head, and its gradients by `level`.
+struct Gradients {
+  cookbook_attention_problem problem;
+  std::vector<std::vector<float>> in;  // q, k, v, d_o, as bf16 holds them
+  std::vector<float> d_lse;
+  std::vector<std::vector<float>> out;  // dq, dk, dv
+
+  void run(const char* level) {
+    const auto queries = static_cast<std::size_t>(problem.seq_q * problem.head_dim);
+    const auto keys = static_cast<std::size_t>(problem.seq_k * problem.head_dim);
+    const auto buffer = [](const std::vector<float>& values) {
+      return Buffer<bf16>(values.size(), [&](std::size_t i) { return values[i]; });
+    };
+    Buffer<bf16> q = buffer(in[0]), k = buffer(in[1]), v = buffer(in[2]), d_o = buffer(in[3]);
+    Buffer<bf16> o(queries), dq(queries), dk(keys), dv(keys);
+    Buffer<float> lse(d_lse.size()), moved(d_lse.size(), [&](std::size_t i) { return d_lse[i]; });
+    ASSERT_EQ(cookbook_attention_forward("tiled", &problem, q.data(), k.data(), v.data(), o.data(),
+                                         lse.data(), nullptr),
+              0);
+    const cookbook_attention_gradients tensors{q.data(),   k.data(),   v.data(),     o.data(),
+                                               d_o.data(), lse.data(), moved.data(), dq.data(),
+                                               dk.data(),  dv.data()};
+    void* plan = cookbook_attention_backward_plan(level, &problem, &tensors);
+    ASSERT_TRUE(plan) << level << ": " << cookbook_attention_error();
+    EXPECT_EQ(cookbook_attention_run(plan, nullptr), 0) << cookbook_attention_error();
+    cookbook_attention_destroy(plan);
+    out = {dq.values(), dk.values(), dv.values()};
+  }
+
+  /// sum(d_o o) + sum(d_lse lse) in fp64, where tensor `moved` is shifted by h times `direction`.
+  double objective(std::size_t moved, const std::vector<float>& direction, double h) const {
+    const auto dim = static_cast<std::size_t>(problem.head_dim);
+    const auto value = [&](std::size_t tensor, std::size_t at) {
+      return in[tensor][at] + (tensor == moved ? h * direction[at] : 0.0);
+    };
+    double total = 0;
+    for (int i = 0; i < problem.seq_q; ++i) {
+      const int seen = problem.causal ? i + 1 + problem.seq_k - problem.seq_q : problem.seq_k;
+      double weights = 0, gained = 0;
+      for (int j = 0; j < seen; ++j) {
+        double score = 0, gain = 0;
+        for (std::size_t x = 0; x < dim; ++x) {
+          const std::size_t query = static_cast<std::size_t>(i) * dim + x;
+          const std::size_t key = static_cast<std::size_t>(j) * dim + x;
+          score += value(0, query) * value(1, key);
+          gain += in[3][query] * value(2, key);
+        }
+        const double weight = std::exp(score / std::sqrt(static_cast<double>(dim)));
+        weights += weight;
+        gained += weight * gain;
+      }
+      if (seen > 0) {
+        total += gained / weights + d_lse[static_cast<std::size_t>(i)] * std::log(weights);
+      }
+    }
+    return total;
+  }
+};
+
+// The forward and the backward pass through the C interface, against differences in fp64. More
+// queries than keys and a mask: the first queries see no key.
+TEST(CInterface, GradientsAreDirectionalDerivatives) {
+  for (const auto& [seq_q, seq_k, dim] : {std::tuple{70, 66, 64}, std::tuple{20, 140, 128}}) {
+    Gradients g{{1, 1, 1, seq_q, seq_k, dim, 1, 0}, {}, {}, {}};
+    std::uint32_t state = 1;
+    const auto draw = [&](int count) {
+      std::vector<float> values(static_cast<std::size_t>(count));
+      for (float& value : values) {
+        state = state * 1664525 + 1013904223;
+        value = static_cast<float>(static_cast<int>(state >> 24) - 128) / 64;  // exact in bf16
+      }
+      return values;
+    };
+    g.in = {draw(seq_q * dim), draw(seq_k * dim), draw(seq_k * dim), draw(seq_q * dim)};
+    g.d_lse = draw(seq_q);
+    EXPECT_GE(cookbook_attention_backward_workspace(&g.problem), 4LL * seq_q * (dim + 2));
+    const auto names = lines(cookbook_attention_backward_levels());
+    ASSERT_FALSE(names.empty());
+    for (const std::string& name : names) {
+      g.run(name.c_str());
+      ASSERT_EQ(g.out.size(), 3U);
+      for (int x = 0; x < (seq_q - seq_k) * dim; ++x) {
+        ASSERT_EQ(g.out[0][static_cast<std::size_t>(x)], 0) << name;
+      }
+      for (std::size_t tensor = 0; tensor < 3; ++tensor) {
+        const auto direction = draw(static_cast<int>(g.in[tensor].size()));
+        double slope = 0, terms = 0;
+        for (std::size_t x = 0; x < direction.size(); ++x) {
+          const double term = static_cast<double>(g.out[tensor][x]) * direction[x];
+          slope += term;
+          terms += term * term;
+        }
+        constexpr double kStep = 1e-4;
+        const double difference =
+            (g.objective(tensor, direction, kStep) - g.objective(tensor, direction, -kStep)) /
+            (2 * kStep);
+        EXPECT_NEAR(slope, difference, 0.02 * std::sqrt(terms)) << name << ", tensor " << tensor;
+      }
+    }
+  }
+}
+
+TEST(CInterface, BackwardSaysWhatItDoesNotTake) {
+  cookbook_attention_problem problem{1, 1, 1, 8, 8, 64, 0, 1};
+  const cookbook_attention_gradients tensors{};
+  EXPECT_EQ(cookbook_attention_backward_plan("backward", &problem, &tensors), nullptr);
+  EXPECT_STREQ(cookbook_attention_error(), "the backward pass takes bf16 only");
+  EXPECT_EQ(cookbook_attention_backward_workspace(&problem), -1);
+  problem.dtype = 0;
+  EXPECT_EQ(cookbook_attention_backward_plan("forward", &problem, &tensors), nullptr);
+  EXPECT_STREQ(cookbook_attention_error(), "no level is called forward");
 }
 
 // All scores are negative, and the maximum moves from key tile to key tile. A maximum that is only

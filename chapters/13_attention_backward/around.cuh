@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What runs before and after the main kernel of every level, and its time is part of the level's.
 //
-//   before:  delta_i = do_i . o_i and lse_i in log2 units, per query; zeros for the sums of dq
+//   before:  delta_i = do_i . o_i and lse_i in log2 units, per query; zeros for the sums of dq.
+//            Where lse has a gradient, too, delta_i is less by it
 //   after:   dq = c * sums, rounded to bf16 (from level 2 on, where several blocks add to a dq)
 //
 // The arrays are padded to whole query tiles. A query that does not exist has lse = inf, so
@@ -49,7 +50,8 @@ __device__ __forceinline__ void load_columns(float (&to)[kHeadDim / 32], const b
 /// A warp per padded query.
 template <int kHeadDim, bool kAligned>
 __global__ void __launch_bounds__(kRowThreads)
-    delta_kernel(const bf16* o, const bf16* d_o, const float* lse, QueryStats stats, Shape shape) {
+    delta_kernel(const bf16* o, const bf16* d_o, const float* lse, const float* d_lse,
+                 QueryStats stats, Shape shape) {
   constexpr int kCount = kHeadDim / 32;
   const int64_t row = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + warp_idx();
   if (row >= static_cast<int64_t>(shape.batch) * shape.heads_q * stats.padded) return;
@@ -70,8 +72,9 @@ __global__ void __launch_bounds__(kRowThreads)
     delta = warp_sum(delta);
   }
   if (lane_idx() == 0) {
-    const float own =
-        query < shape.seq_q ? lse[shape.lse_index(batch, query, head)] : kMinusInfinity;
+    const int64_t at = shape.lse_index(batch, query, head);
+    const float own = query < shape.seq_q ? lse[at] : kMinusInfinity;
+    if (d_lse != nullptr && query < shape.seq_q) delta -= d_lse[at];
     stats.lse[row] = own == kMinusInfinity ? -kMinusInfinity : own * kLog2E;
     stats.delta[row] = delta;
   }
@@ -120,6 +123,8 @@ struct PlanBase {
   static size_t rows(const Problem& p) {
     return size_t(p.shape().batch) * p.shape().heads_q * padded(p);
   }
+  /// Bytes of lse, delta and dq.
+  static size_t workspace(const Problem& p) { return rows(p) * (2 + p.head_dim()) * sizeof(float); }
   QueryStats stats() const {
     return {lse.as<float>(), delta.as<float>(), dq.bytes() == 0 ? nullptr : dq.as<float>(),
             padded(problem)};
@@ -133,7 +138,7 @@ struct PlanBase {
       constexpr int kHeadDim = decltype(d)::value;
       launch(aligned ? delta_kernel<kHeadDim, true> : delta_kernel<kHeadDim, false>,
              {row_blocks(static_cast<int64_t>(rows(problem))), kRowThreads}, stream, buffers.o,
-             buffers.d_o, buffers.lse, stats(), problem.shape());
+             buffers.d_o, buffers.lse, buffers.d_lse, stats(), problem.shape());
     });
   }
   /// Launches convert_kernel.

@@ -2,28 +2,11 @@
 // Chapter 13: its ladders.
 #pragma once
 
-#include "chapters/13_attention_backward/problem.hpp"
+#include "chapters/13_attention_backward/ladders.hpp"
 #include "common/harness/contract/claiming.hpp"
 #include "generated/chapter_13_levels.hpp"
 
 namespace cookbook {
-
-/// Gradients of attention, with or without a causal mask; no levels yet.
-template <bool kCausal>
-Ladder backward_ladder(std::string name, std::string title) {
-  Ladder ladder;
-  ladder.name = std::move(name);
-  ladder.title = std::move(title);
-  ladder.dims = {"batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim"};
-  ladder.dtype = "bf16";
-  ladder.layout = "bshd";
-  ladder.roof = Roof::wgmma_bf16;
-  ladder.make_problem = attention::backward::Problem::make_any<kCausal>;
-  ladder.gpu_size = {2, 16, 16, 8192, 8192, 128};
-  ladder.check_size = {1, 2, 1, 150, kCausal ? 171 : 130, 128};
-  ladder.trace_size = {1, 2, 1, 72, 136, 64};
-  return ladder;
-}
 
 inline Chapter chapter_13() {
   using namespace attention::backward;
@@ -34,10 +17,10 @@ inline Chapter chapter_13() {
       "backward_causal", "gradients of attention, bf16, causal mask aligned to the bottom right");
   causal.test_sizes = {{1, 1, 1, 1, 1, 64},   {1, 2, 1, 64, 129, 128}, {2, 2, 2, 129, 65, 64},
                        {1, 4, 2, 33, 97, 64}, {1, 1, 1, 140, 10, 128}, {1, 1, 1, 130, 260, 64}};
-  full.levels =
-      rows<Rows, Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight, Delayed>();
-  causal.levels =
-      rows<Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight, Delayed>();
+  full.levels = rows<Rows, Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight,
+                     Delayed, Persistent>();
+  causal.levels = rows<Tiled, TensorCores, Wgmma, Specialised, Swapped, BulkAdd, InFlight, Delayed,
+                       Persistent>();
 
   // Where a block has few query tiles, and where the kernels around the main one take longer.
   auto brief = backward_ladder<true>("backward_short",
@@ -47,7 +30,8 @@ inline Chapter chapter_13() {
   brief.check_size = {1, 1, 1, 40, 40, 128};
   brief.test_sizes = {{1, 1, 1, 40, 40, 128}};
   brief.levels = {claiming(make_level<Swapped>(), {}), claiming(make_level<BulkAdd>(), {}),
-                  claiming(make_level<InFlight>(), {}), claiming(make_level<Delayed>(), {})};
+                  claiming(make_level<InFlight>(), {}), claiming(make_level<Delayed>(), {}),
+                  make_level<Persistent>()};
 
   auto narrow = backward_ladder<true>(
       "backward_64", "gradients of attention, bf16, causal mask, head dimension 64");
@@ -55,7 +39,7 @@ inline Chapter chapter_13() {
   narrow.check_size = {1, 2, 1, 150, 171, 64};
   narrow.test_sizes = {{1, 2, 1, 129, 257, 64}, {1, 4, 2, 70, 10, 64}, {1, 1, 1, 300, 40, 64}};
   narrow.levels = {claiming(make_level<BulkAdd>(), {}), claiming(make_level<InFlight>(), {}),
-                   claiming(make_level<Delayed>(), {}), make_level<Wide>()};
+                   claiming(make_level<Delayed>(), {}), make_level<Persistent>()};
 
   chapter.ladders = {full, causal, brief, narrow};
   return chapter;

@@ -26,40 +26,54 @@ struct PartBarriers {
   static __device__ constexpr int empty(int consumer) { return 4 + consumer; }
 };
 
-/// The adding warp's whole work.
-template <class C, class Smem>
+/// The order in which blocks add to the sums of a query tile: any. of(): for one key tile.
+struct AnyOrder {
+  __device__ __forceinline__ AnyOrder of(const KeyTile&) const { return {}; }
+  __device__ __forceinline__ void wait(int, int) const {}
+  __device__ __forceinline__ void done(int, int) const {}
+};
+
+/// The adding warp's work for one key tile. `first`: of the block's, when no part waits to be
+/// emptied. order.wait(head, tile) is called before a tile's parts are added, done() after.
+template <class C, class Order = AnyOrder, class Smem>
 __device__ __forceinline__ void add_parts(Smem& smem, const QueryStats& stats, const Shape& shape,
-                                          const KeyTile& own, const QueryTiles& tiles) {
+                                          const KeyTile& own, const QueryTiles& tiles,
+                                          bool first = true, const Order& order = {}) {
   constexpr int kFloats = QueryPart<C>::kBytes / 4;
   float* sums = stats.dq + stats.at(own.batch, shape.heads_q, tiles.first_head,
                                     tiles.first_tile * C::kQueries) *
                                C::kHeadDim;
   const int skipped = (stats.padded - tiles.per_head * C::kQueries) * C::kHeadDim;  // between heads
-  int in_head = 0;
+  int in_head = 0, head = tiles.first_head;
+  const bool leader = lane_idx() == 0;
   for (int n = 0; n < tiles.count; ++n) {
+    // [quote bulk_add]
+    // Every arrival needs a wait, so there is none after the last tile.
+    if (n > 0 || !first) {
+      named_barrier_arrive(PartBarriers::empty(0), PartBarriers::kThreads);
+      named_barrier_arrive(PartBarriers::empty(1), PartBarriers::kThreads);
+    }
+    order.wait(head, tiles.first_tile + in_head);
 #pragma unroll
     for (int consumer = 0; consumer < C::kConsumers; ++consumer) {
-      // [quote bulk_add]
       named_barrier_sync(PartBarriers::full(consumer), PartBarriers::kThreads);
-      if (lane_idx() == 0) {
+      if (leader) {
         bulk_store_add(sums + consumer * kFloats, smem.dq[consumer], kFloats);
         tma_store_commit();
         tma_store_wait_read<0>();
       }
       __syncwarp();
-      // Every arrival needs a wait, so there is none after the last tile.
-      if (n + 1 < tiles.count) {
-        named_barrier_arrive(PartBarriers::empty(consumer), PartBarriers::kThreads);
-      }
-      // [end quote]
     }
+    // [end quote]
+    order.done(head, tiles.first_tile + in_head);
     sums += C::kQueries * C::kHeadDim;
     if (++in_head == tiles.per_head) {
       in_head = 0;
+      ++head;
       sums += skipped;
     }
   }
-  if (lane_idx() == 0) tma_store_wait<0>();
+  if (leader) tma_store_wait<0>();
 }
 
 /// A warpgroup's part of dq to shared memory, then to the adding warp. `first`: of the block's

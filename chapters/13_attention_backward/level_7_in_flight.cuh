@@ -11,6 +11,47 @@
 
 namespace cookbook::attention::backward {
 
+/// One query tile in this order; no multiplication is in flight before or after. `at`: its stage;
+/// `ds_number`: of the two; `warp_row`: of this warp's keys, `key`: of this thread's row g;
+/// `first`: of the block's tiles.
+template <class C, class Smem>
+__device__ __forceinline__ void add_tile_in_flight(float (&dk_acc)[C::kHeadDim / 2],
+                                                   float (&dv_acc)[C::kHeadDim / 2], Smem& smem,
+                                                   int at, int ds_number, const Shape& shape,
+                                                   int first_query, int consumer, int warp_row,
+                                                   int key, bool first) {
+  constexpr int kHeadDim = C::kHeadDim, kQueries = C::kQueries;
+  const auto& stage = smem.stages[at];
+  auto& ds_panels = smem.ds[ds_number];
+
+  // Step 1: s and dp: (64 keys, queries) per warpgroup. p while dp is computed.
+  float s[kQueries / 2], dp[kQueries / 2];
+  uint32_t p[kQueries / 16][4], ds[kQueries / 16][4];  // A operands of 16 queries
+  // [quote in_flight]
+  start_scores<bf16, kHeadDim, 64, kQueries>(s, smem.keys.k[consumer], stage.q);
+  start_scores<bf16, kHeadDim, 64, kQueries>(dp, smem.keys.v[consumer], stage.d_o);
+  wait_for_batch<1>(s);
+  weights_by_key<kQueries>(s, smem.stats[at], shape, first_query, key);
+  wait_for_batch<0>(dp);
+  gradients_by_key<kQueries>(dp, s, smem.stats[at]);
+  pack_weights<bf16>(p, s);
+  pack_weights<bf16>(ds, dp);
+
+  // Step 2: dv at once; dq and dk when all of ds is in shared memory.
+  store_panels<kQueries>(ds_panels, warp_row, ds);
+  fence_proxy_async();
+  start_output<bf16, kHeadDim, kQueries>(dv_acc, p, stage.d_o);
+  sync_consumers();
+  float dq[QueryPart<C>::kCount];
+  start_query_part_of_panels<C>(dq, ds_panels, smem.keys, consumer);
+  start_output<bf16, kHeadDim, kQueries>(dk_acc, ds, stage.q);
+  wait_for_batch<1>(dq);
+  give_part(smem.dq[consumer], dq, consumer, first);
+  wait_for_batch<0>(dk_acc);
+  // [end quote]
+  wgmma_fence_operand(dv_acc);
+}
+
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     in_flight_kernel(const __grid_constant__ Maps maps, bf16* dk, bf16* dv, QueryStats stats,
@@ -40,37 +81,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     mbarrier_wait(&smem.keys_full, 0);
     QueryCursor at(tiles);
     for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
-      const auto& stage = smem.stages[ring.stage];
-      auto& ds_panels = smem.ds[n % 2];
-      const int first_query = at.tile * kQueries;
-
-      // Step 1: s and dp: (64 keys, queries) per warpgroup. p while dp is computed.
-      float s[kQueries / 2], dp[kQueries / 2];
-      uint32_t p[kQueries / 16][4], ds[kQueries / 16][4];  // A operands of 16 queries
       mbarrier_wait(&smem.full[ring.stage], ring.phase);
-      // [quote in_flight]
-      start_scores<bf16, kHeadDim, 64, kQueries>(s, smem.keys.k[consumer], stage.q);
-      start_scores<bf16, kHeadDim, 64, kQueries>(dp, smem.keys.v[consumer], stage.d_o);
-      wait_for_batch<1>(s);
-      weights_by_key<kQueries>(s, smem.stats[ring.stage], shape, first_query, key);
-      wait_for_batch<0>(dp);
-      gradients_by_key<kQueries>(dp, s, smem.stats[ring.stage]);
-      pack_weights<bf16>(p, s);
-      pack_weights<bf16>(ds, dp);
-
-      // Step 2: dv at once; dq and dk when all of ds is in shared memory.
-      store_panels<kQueries>(ds_panels, warp_row, ds);
-      fence_proxy_async();
-      start_output<bf16, kHeadDim, kQueries>(dv_acc, p, stage.d_o);
-      sync_consumers();
-      float dq[QueryPart<C>::kCount];
-      start_query_part_of_panels<Base>(dq, ds_panels, smem.keys, consumer);
-      start_output<bf16, kHeadDim, kQueries>(dk_acc, ds, stage.q);
-      wait_for_batch<1>(dq);
-      give_part(smem.dq[consumer], dq, consumer, n == 0);
-      wait_for_batch<0>(dk_acc);
-      // [end quote]
-      wgmma_fence_operand(dv_acc);
+      add_tile_in_flight<Base>(dk_acc, dv_acc, smem, ring.stage, n % 2, shape, at.tile * kQueries,
+                               consumer, warp_row, key, n == 0);
       if (lane_idx() == 0) mbarrier_arrive(&smem.empty[ring.stage]);
     }
     store_gradients(dk, dv, shape, own, tiles.first_head, consumer, dk_acc, dv_acc, scale);

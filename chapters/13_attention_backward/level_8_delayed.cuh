@@ -35,6 +35,59 @@ __device__ __forceinline__ void start_from_panels(
   wgmma_commit();
 }
 
+/// One query tile in this order; no multiplication is in flight before or after. `before`: the
+/// stage of the tile before, whose dk is computed here; `release`: it is not used any more then.
+/// The rest as in add_tile_in_flight.
+template <class C, class Smem>
+__device__ __forceinline__ void add_tile_delayed(float (&dk_acc)[C::kHeadDim / 2],
+                                                 float (&dv_acc)[C::kHeadDim / 2], Smem& smem,
+                                                 int at, int before, int ds_number,
+                                                 const Shape& shape, int first_query, int consumer,
+                                                 int warp_row, int key, bool release, bool first) {
+  constexpr int kHeadDim = C::kHeadDim, kQueries = C::kQueries;
+  const auto& stage = smem.stages[at];
+  auto& ds_panels = smem.ds[ds_number];
+
+  // Step 1: s and dp: (64 keys, queries) per warpgroup; and dk of the tile before.
+  float s[kQueries / 2], dp[kQueries / 2];
+  uint32_t p[kQueries / 16][4], ds[kQueries / 16][4];  // A operands of 16 queries
+  // [quote delayed]
+  start_scores<bf16, kHeadDim, 64, kQueries>(s, smem.keys.k[consumer], stage.q);
+  start_scores<bf16, kHeadDim, 64, kQueries>(dp, smem.keys.v[consumer], stage.d_o);
+  start_from_panels<C>(dk_acc, smem.ds[1 - ds_number], consumer, smem.stages[before].q);
+  wait_for_batch<2>(s);
+  weights_by_key<kQueries>(s, smem.stats[at], shape, first_query, key);
+  wait_for_batch<1>(dp);
+  gradients_by_key<kQueries>(dp, s, smem.stats[at]);
+  pack_weights<bf16>(p, s);
+  pack_weights<bf16>(ds, dp);
+  store_panels<kQueries>(ds_panels, warp_row, ds);
+  // [end quote]
+  fence_proxy_async();
+  sync_consumers();
+  wait_for_batch<0>(dk_acc);
+
+  // Step 2: dq, and dv while dq leaves.
+  float dq[QueryPart<C>::kCount];
+  start_query_part_of_panels<typename C::Base>(dq, ds_panels, smem.keys, consumer);
+  start_output<bf16, kHeadDim, kQueries>(dv_acc, p, stage.d_o);
+  if (release && lane_idx() == 0) mbarrier_arrive(&smem.empty[before]);
+  wait_for_batch<1>(dq);
+  give_part(smem.dq[consumer], dq, consumer, first);
+  wait_for_batch<0>(dv_acc);
+}
+
+/// Clears this warpgroup's rows of a ds, for the first tile of a key tile: it has no tile before
+/// it, and ptxas serialises wgmma where one of a batch is behind a branch. It adds zeros times its
+/// own q.
+template <class C, class Smem>
+__device__ __forceinline__ void clear_panels(Smem& smem, int ds_number) {
+  const uint32_t zeros[C::kQueries / 16][4] = {};
+  store_panels<C::kQueries>(smem.ds[ds_number], (warp_idx() - 4) * 16, zeros);
+  fence_proxy_async();
+  sync_consumers();
+}
+
 template <class C>
 __global__ void __launch_bounds__(C::kThreads, 1)
     delayed_kernel(const __grid_constant__ Maps maps, bf16* dk, bf16* dv, QueryStats stats,
@@ -62,46 +115,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     float dk_acc[kHeadDim / 2] = {}, dv_acc[kHeadDim / 2] = {};  // (64 keys, d) per warpgroup
     StageCursor<C::kStages> ring;
     QueryCursor at(tiles);
-    // The first tile has no tile before it, and ptxas serialises wgmma where one of a batch is
-    // behind a branch: it adds zeros times its own q.
-    const uint32_t zeros[kQueries / 16][4] = {};
-    store_panels<kQueries>(smem.ds[1], warp_row, zeros);
-    fence_proxy_async();
-    sync_consumers();
+    clear_panels<Base>(smem, 1);
     int before = 0;  // the stage of the tile before
     mbarrier_wait(&smem.keys_full, 0);
     for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
-      const auto& stage = smem.stages[ring.stage];
-      auto& ds_panels = smem.ds[n % 2];
-
-      // Step 1: s and dp: (64 keys, queries) per warpgroup; and dk of the tile before.
-      float s[kQueries / 2], dp[kQueries / 2];
-      uint32_t p[kQueries / 16][4], ds[kQueries / 16][4];  // A operands of 16 queries
       mbarrier_wait(&smem.full[ring.stage], ring.phase);
-      // [quote delayed]
-      start_scores<bf16, kHeadDim, 64, kQueries>(s, smem.keys.k[consumer], stage.q);
-      start_scores<bf16, kHeadDim, 64, kQueries>(dp, smem.keys.v[consumer], stage.d_o);
-      start_from_panels<C>(dk_acc, smem.ds[1 - n % 2], consumer, smem.stages[before].q);
-      wait_for_batch<2>(s);
-      weights_by_key<kQueries>(s, smem.stats[ring.stage], shape, at.tile * kQueries, key);
-      wait_for_batch<1>(dp);
-      gradients_by_key<kQueries>(dp, s, smem.stats[ring.stage]);
-      pack_weights<bf16>(p, s);
-      pack_weights<bf16>(ds, dp);
-      store_panels<kQueries>(ds_panels, warp_row, ds);
-      // [end quote]
-      fence_proxy_async();
-      sync_consumers();
-      wait_for_batch<0>(dk_acc);
-
-      // Step 2: dq, and dv while dq leaves.
-      float dq[QueryPart<C>::kCount];
-      start_query_part_of_panels<Base>(dq, ds_panels, smem.keys, consumer);
-      start_output<bf16, kHeadDim, kQueries>(dv_acc, p, stage.d_o);
-      if (n > 0 && lane_idx() == 0) mbarrier_arrive(&smem.empty[before]);
-      wait_for_batch<1>(dq);
-      give_part(smem.dq[consumer], dq, consumer, n == 0);
-      wait_for_batch<0>(dv_acc);
+      add_tile_delayed<C>(dk_acc, dv_acc, smem, ring.stage, before, n % 2, shape,
+                          at.tile * kQueries, consumer, warp_row, key, n > 0, n == 0);
       before = ring.stage;
     }
     if (tiles.count > 0) {
@@ -112,22 +132,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   }
 }
 
-/// Host side of this level and the next.
-template <template <int> class ConfigOf>
-struct DelayedLevel : PartsLevel<ConfigOf> {
-  using Parts = PartsLevel<ConfigOf>;
-  static Claims claims(const Problem& p) {
-    return {tma_stores("dq_sums").bytes(4 * p.head_dim() * Parts::loaded_queries(p, true)),
-            faster_than_previous(1.01)};
-  }
-  static void run(const HopperPlan& plan, Stream stream) {
-    plan.before(stream, true);
-    Parts::launch_tiles(plan, stream, [](auto config) { return delayed_kernel<decltype(config)>; });
-    Parts::convert(plan, stream);
-  }
-};
-
-struct Delayed : DelayedLevel<DelayedConfig> {
+struct Delayed : PartsLevel<DelayedConfig> {
   static constexpr LevelText text{
       .name = "delayed",
       .changed = "dk of a tile during s and dp of the next; three stages",
@@ -136,6 +141,16 @@ struct Delayed : DelayedLevel<DelayedConfig> {
           "is in shared memory",
       .cost = "dk reads ds from shared memory; all 227 KB of it are in use",
   };
+
+  static Claims claims(const Problem& p) {
+    return {tma_stores("dq_sums").bytes(4 * p.head_dim() * loaded_queries(p, true)),
+            faster_than_previous(1.01)};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    plan.before(stream, true);
+    launch_tiles(plan, stream, [](auto config) { return delayed_kernel<decltype(config)>; });
+    convert(plan, stream);
+  }
 };
 
 }  // namespace cookbook::attention::backward

@@ -207,6 +207,7 @@ struct Buffers {
   const bf16 *q, *k, *v, *o, *d_o;
   const float* lse;
   bf16 *dq, *dk, *dv;
+  const float* d_lse = nullptr;  // the gradient of lse, or null: the ladders have none
   static Buffers bind(const DevicePointers& at) {
     return {at.get<const bf16>("q"), at.get<const bf16>("k"),  at.get<const bf16>("v"),
             at.get<const bf16>("o"), at.get<const bf16>("do"), at.get<const float>("lse"),

@@ -33,11 +33,31 @@ void* cookbook_attention_plan(const char* level, const cookbook_attention_proble
 int cookbook_attention_run(void* plan, void* stream);
 void cookbook_attention_destroy(void* plan);
 
+/* The gradients of a forward pass: dq, dk and dv from d_o, the gradient of o. d_lse is that of lse,
+ * or NULL. Shapes as above; bf16 only. A query whose keys are all masked (lse -inf) has dq = 0, and
+ * adds nothing to dk and dv. */
+typedef struct {
+  const void *q, *k, *v, *o, *d_o;
+  const float *lse, *d_lse;
+  void *dq, *dk, *dv;
+} cookbook_attention_gradients;
+
+/* `level`: "backward" chooses by layout and GPU; "deterministic" gives the same bytes in every run,
+ * and needs sm_90. Run and destroyed as a plan of the forward pass; a plan with workspace runs on
+ * one stream at a time. */
+void* cookbook_attention_backward_plan(const char* level, const cookbook_attention_problem* problem,
+                                       const cookbook_attention_gradients* tensors);
+
+/* Bytes of device memory that a plan of "backward" holds, rounding of allocations not included: lse
+ * and delta of each query, and fp32 sums of dq. -1: an error. */
+long long cookbook_attention_backward_workspace(const cookbook_attention_problem* problem);
+
 /* What went wrong in this thread's last call that failed. */
 const char* cookbook_attention_error(void);
 
-/* Names of all levels, separated by newlines. */
+/* Names of all levels, separated by newlines; of the backward pass. */
 const char* cookbook_attention_levels(void);
+const char* cookbook_attention_backward_levels(void);
 
 #ifdef __cplusplus
 }

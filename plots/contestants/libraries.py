@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -45,6 +46,12 @@ class AttentionProblem(ctypes.Structure):
                 ("batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim", "causal", "dtype")]
 
 
+class AttentionGradients(ctypes.Structure):
+    """cookbook_attention_gradients: device pointers; d_lse may be None."""
+
+    _fields_ = [(name, ctypes.c_void_p) for name in ("q", "k", "v", "o", "d_o", "lse", "d_lse", "dq", "dk", "dv")]
+
+
 POINTERS = {"gemm": 3, "rows": 3, "transpose": 2, "attention": 5}
 
 
@@ -63,19 +70,29 @@ def digest(name, command):
     return hashlib.sha256(" ".join(command).encode() + b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def compile_once(library, digest, arguments, origin=""):
-    """Compiles a library with nvcc unless it is there and of this digest. What the compiler says where it fails, else ""."""
+def compile_once(library, digest, arguments, origin="", host=()):
+    """Compiles a library with nvcc unless it is there and of this digest. What the compiler says where it fails, else "".
+    `host`: C++ sources, compiled with the same arguments."""
     stamp = library.with_suffix(".sha256")
     if library.exists() and stamp.exists() and stamp.read_text() == digest:
         return ""
     library.parent.mkdir(parents=True, exist_ok=True)
     nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     print(f"building {library.name} for sm_90a{origin}", file=sys.stderr, flush=True)
-    done = subprocess.run([nvcc, *arguments, "-o", str(library)], capture_output=True, text=True)
-    if done.returncode:
-        return done.stderr or f"status {done.returncode}"
+    with tempfile.TemporaryDirectory() as folder:
+        objects = [f"{folder}/{number}.o" for number in range(len(host))]
+        commands = [[nvcc, *(word for word in arguments if not word.endswith(".cu")), *AS_CPP, "-c", str(file), "-o", made]
+                    for file, made in zip(host, objects)]
+        for command in [*commands, [nvcc, *arguments, *objects, "-o", str(library)]]:
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                return done.stderr or f"status {done.returncode}"
     stamp.write_text(digest)
     return ""
+
+
+# nvcc defines __NVCC__ for C++ sources, too, and then fmt 9 takes its own consteval functions for errors.
+AS_CPP = ["-Xcompiler", "-U__NVCC__", "-DFMT_HEADER_ONLY"]
 
 
 def build(name, library=None):
@@ -85,8 +102,9 @@ def build(name, library=None):
                "--expt-relaxed-constexpr", "-diag-suppress=186", "-DCOOKBOOK_CUDA=1",
                "-gencode", "arch=compute_90a,code=sm_90a",
                "-Xlinker", "--no-undefined"]
+    host, device = ([file for file in sources(name) if (file.suffix == ".cpp") == is_host] for is_host in (True, False))
     said = compile_once(library, digest(name, command), [*command, f'-DCOOKBOOK_SOURCE_DIR="{ROOT}"', "-I", str(ROOT),
-                                                         *map(str, sources(name))])
+                                                         *map(str, device)], host=host)
     if said:
         raise RuntimeError(f"{library.name} does not compile:\n{said[-4000:]}")
     return library
@@ -103,7 +121,7 @@ class Library:
 
     def __init__(self, name, path=None):
         self.name = name
-        c = ctypes.CDLL(os.fspath(path or build(name)))
+        c = self.library = ctypes.CDLL(os.fspath(path or build(name)))
         self.make, self.launch, self.free, self.last_error, self.names = (
             getattr(c, f"cookbook_{name}_{what}") for what in ("plan", "run", "destroy", "error", "levels"))
         self.make.restype = ctypes.c_void_p
@@ -122,6 +140,19 @@ class Library:
     def plan(self, level, problem, *tensors):
         """A Plan that launches `level` on torch's current stream. Raises RuntimeError with the reason."""
         handle = self.make(level.encode(), ctypes.byref(problem), *(t if t is None else t.data_ptr() for t in tensors))
+        if not handle:
+            raise RuntimeError(self.error())
+        return Plan(self, handle)
+
+
+    def backward(self, level, problem, q, k, v, o, d_o, lse, d_lse, dq, dk, dv):
+        """As plan, of the backward pass of attention: what cookbook_attention_backward_plan takes."""
+        make = self.library.cookbook_attention_backward_plan
+        make.restype = ctypes.c_void_p
+        make.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p]
+        tensors = AttentionGradients(*(t if t is None else t.data_ptr()
+                                       for t in (q, k, v, o, d_o, lse, d_lse, dq, dk, dv)))
+        handle = make(level.encode(), ctypes.byref(problem), ctypes.byref(tensors))
         if not handle:
             raise RuntimeError(self.error())
         return Plan(self, handle)

@@ -9,7 +9,7 @@ from . import book
 ATTENTION = 10  # the chapter
 SWEEP = f"chapter-{ATTENTION}-sweep-attention"
 # In compare_attention.py's files; all else is the book's.
-ATTENTION_LIBRARIES = ("cuDNN", "FlashAttention-2", "FlashAttention-3", "Triton")
+ATTENTION_LIBRARIES = ("cuDNN", "FlashAttention-2", "FlashAttention-3", "FlashAttention-4", "Triton")
 DTYPES = {"bfloat16": "bf16", "float16": "f16"}
 QUANTILES = ("median", "q1", "q3")
 LEAST = 3  # sizes that make a curve

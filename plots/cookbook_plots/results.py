@@ -257,7 +257,7 @@ class Results:
     """All results of one GPU: `headline[(chapter, ladder)]` and `sweeps[(chapter, ladder)]`.
 
     A file named sweep-* only feeds the sweeps, one named profile-* holds measured bytes, compare.json what
-    ./run compare measured, attention.json what compare_attention.py did, attention-decode.json that with --decode; all
+    ./run compare measured, compare-attention.json a later ./run compare attention, attention.json what compare_attention.py did, attention-decode.json that with --decode; all
     others hold ladders. Of a ladder measured twice at one size the newer run counts, but a whole ladder before a
     sweep's part of it. `runs` has one of each, `unread` the files that nothing was taken from."""
 
@@ -266,8 +266,8 @@ class Results:
         self.gpu = self.folder.name
         identities = identities or book.identities()
         newest, ranks, mains, profiles = {}, {}, defaultdict(list), []
-        self.comparison, self.attention, self.decode = {}, {}, {}  # of ./run compare and of compare_attention.py
-        documents = {"compare.json": "comparison", "attention.json": "attention", "attention-decode.json": "decode"}
+        self.comparison, self.beside, self.attention, self.decode = {}, {}, {}, {}  # of ./run compare, compare_attention.py
+        documents = {"compare.json": "comparison", "compare-attention.json": "beside", "attention.json": "attention", "attention-decode.json": "decode"}
         self.unread = []
         counters = simt_counters(self.folder.parent / SIMT, identities)
         for file in sorted(self.folder.glob("*.json")):

@@ -310,6 +310,64 @@ class Command(unittest.TestCase):
         self.assertNotEqual(libraries.digest("gemm", []), libraries.digest("gemm", ["-O3"]))
 
 
+class LibraryAttention(unittest.TestCase):
+    """The autograd function of library/attention's README, beside autograd in fp64; needs a GPU."""
+
+    @classmethod
+    def setUpClass(cls):
+        import compare
+        if why := compare.why_not_here():
+            raise unittest.SkipTest(why)
+        text = (book.ROOT / "library/attention/README.md").read_text()
+        cls.example = {}
+        exec(text[text.index("import torch\n"):].split("```")[0], cls.example)
+
+    def both(self, shape, causal):
+        """What the example and plain PyTorch in fp64 give: o, lse, dq, dk, dv."""
+        import torch
+        batch, heads_q, heads_kv, seq_q, seq_k, dim = shape
+        torch.manual_seed(seq_q)
+        leaves = [torch.randn(batch, seq, heads, dim, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+                  for seq, heads in ((seq_q, heads_q), (seq_k, heads_kv), (seq_k, heads_kv))]
+        wide = [leaf.detach().double().requires_grad_() for leaf in leaves]
+        q, k, v = (tensor.repeat_interleave(heads_q // tensor.shape[2], 2).transpose(1, 2) for tensor in wide)
+        s = q @ k.transpose(2, 3) / dim**0.5
+        if causal:
+            s = s.masked_fill(torch.ones_like(s, dtype=torch.bool).triu(1 + seq_k - seq_q), float("-inf"))
+        plain = ((torch.softmax(s, 3) @ v).transpose(1, 2), torch.logsumexp(s, 3))
+        got = self.example["Attention"].apply(*leaves, causal)
+        weights = [torch.randn_like(tensor) for tensor in got]
+        for result in (got, plain):
+            sum((tensor * weight).sum() for tensor, weight in zip(result, weights)).backward()
+        return (*got, *(leaf.grad for leaf in leaves)), (*plain, *(leaf.grad for leaf in wide))
+
+    def test_gradients(self):
+        for shape in ((2, 4, 4, 300, 300, 128), (1, 8, 2, 130, 515, 64), (2, 4, 1, 257, 257, 128), (1, 2, 2, 1000, 1000, 64)):
+            for causal in (False, True):
+                for name, got, exact in zip(("o", "lse", "dq", "dk", "dv"), *self.both(shape, causal)):
+                    error = (got.double() - exact).norm() / exact.norm()
+                    self.assertLess(error.item(), 0.01, (name, shape, causal))
+
+    def test_the_deterministic_kernel_repeats_itself(self):
+        import torch
+        library = self.example["library"]
+        for dim in (64, 128):
+            for causal in (0, 1):
+                q, k, v, o, d_o = (torch.randn(2, 2048, 4, dim, device="cuda", dtype=torch.bfloat16) for _ in range(5))
+                lse = torch.empty(2, 4, 2048, device="cuda")
+                problem = libraries.AttentionProblem(2, 4, 4, 2048, 2048, dim, causal, 0)
+                library.plan("attention", problem, q, k, v, o, lse)()
+                runs = []
+                for _ in range(20):
+                    out = torch.full((3, *q.shape), float("nan"), device="cuda", dtype=torch.bfloat16)
+                    library.backward("deterministic", problem, q, k, v, o, d_o, lse, None, *out)()
+                    runs.append(out.view(torch.int16))
+                self.assertTrue(all(torch.equal(run, runs[0]) for run in runs))
+                usual = torch.empty_like(out)
+                library.backward("backward", problem, q, k, v, o, d_o, lse, None, *usual)()
+                self.assertLess(((out - usual).double().norm() / usual.double().norm()).item(), 1e-3)
+
+
 @unittest.skipUnless(INSTALLED, "needs PyTorch and Triton")
 class TritonKernels(unittest.TestCase):
     """Small and odd shapes, interpreted: no GPU is needed. In fp16: the interpreter's bf16 `dot` is wrong."""
