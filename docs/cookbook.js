@@ -89,7 +89,9 @@
 // The index is a script (search_index.js), loaded when the box is first used, so it works from disk.
 (function () {
   const isField = (event) => event.target instanceof Element && event.target.id === "MSearchField";
-  const words = (text) => text.toLowerCase().split(/[^\p{L}\p{N}_.:#+-]+/u).filter(Boolean);
+  // "ping-pong" finds ping_pong, "partial tiles" a partial tile, "padding" what is padded.
+  const stem = (word) => word.replace(/(?<=..)ing$/, "").replace(/(?<=..[^s])s$/, "");
+  const words = (text) => text.toLowerCase().split(/[^\p{L}\p{N}.:#+]+/u).filter(Boolean).map(stem);
   let panel = null, wanted = "", loading = false;
 
   function load() {

@@ -72,7 +72,7 @@ def title_of(text):
 def pages(folder):
     """Sections of the pages that are written for reading."""
     for file in sorted(folder.glob("*.html")):
-        if not re.fullmatch(r"index|chapter_\d+(_notes)?|guide_\w+", file.stem):
+        if not re.fullmatch(r"index|chapter_\d+(_notes)?|guide_\w+", file.stem) or file.stem.endswith("_8md"):
             continue
         text = file.read_text(encoding="utf-8")
         page = Sections()

@@ -11,10 +11,15 @@ GAP = 34
 SPANS = {0: 16, 1: 128, 2: 64, 3: 32}  # bytes, by layout type
 
 
+def leading(fields):
+    """The leading offset as text; with a swizzle, where k runs along the span, there is none."""
+    return "unused" if SPANS[fields["layout"]] > CHUNK else f"{fields['leading']:,}"
+
+
 def draw(document, _words, _root):
     """{"": the picture}"""
     tiles = [(tile, check(tile, document["rows"])) for tile in document["tiles"]]
-    said = "; ".join(f"{name(tile)}: start {f['start']}, leading {f['leading']:,}, stride {f['stride']:,} bytes" for tile, f in tiles)
+    said = "; ".join(f"{name(tile)}: start {f['start']}, leading {leading(f)}, stride {f['stride']:,} bytes" for tile, f in tiles)
     picture = Picture("A wgmma descriptor and its tile",
                       f"A tile of A, {document['rows']} rows of 64 bf16. {said}. The first instruction reads chunks 0 and 1 of each row.")
     picture.heading(picture.title)
@@ -50,10 +55,9 @@ def bits(picture, tile, fields):
     picture.y += 15
     bit = INNER / 64
     picture.rect(MARGIN, picture.y, INNER, HEIGHT, "off")
-    unused = SPANS[fields["layout"]] > CHUNK  # where k runs along the span
     for high, low, fill, what, text in (
             (63, 62, LAYOUT, "layout", str(fields["layout"])), (45, 32, STRIDE, "stride", f"{fields['stride']:,}"),
-            (29, 16, None if unused else LEADING, "leading", "unused" if unused else f"{fields['leading']:,}"),
+            (29, 16, None if leading(fields) == "unused" else LEADING, "leading", leading(fields)),
             (13, 0, START, "start", f"{fields['start']:,}")):
         x, wide = MARGIN + (63 - high) * bit, (high - low + 1) * bit
         picture.rect(x, picture.y, wide, HEIGHT, "" if fill else "edge", fill)
