@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The inline PTX of common/device and the models beside it are the same: results, accesses and findings of
-wrappers/program.cu, through the door of ./run check and through the SIMT backend's own functions.
+wrappers/program.cu and blackwell.cu, through the door of ./run check and through the SIMT backend's own functions.
 
 The PTX is compiled from a copy of the headers in a namespace of its own. Every `asm` of them is translated, also those
 that the program does not call.
@@ -9,6 +9,7 @@ that the program does not call.
 Usage: wrappers_test.py BUILD
 """
 import json
+import os
 import re
 import subprocess
 import sys
@@ -44,13 +45,15 @@ def header(name, first):
     return f"{first}{includes}namespace w = {'cookbook' if name == 'common' else 'book'};\n"
 
 
-def run(build, folder, text):
+def run(build, folder, text, program="program.cu", device="h100"):
     """(what the program prints, its accesses, its findings)"""
     (folder / "wrappers.hpp").write_text(text)
     result = folder / "result.json"
     done = subprocess.run([sys.executable, ROOT / "tools/check/check.py", "--build", build,
-                           HERE / "wrappers/program.cu", "-I", folder, "-I", ROOT, "--quiet", "--json", result],
-                          capture_output=True, text=True, timeout=300)
+                           HERE / "wrappers" / program, "-I", folder, "-I", ROOT, "--quiet", "--json", result],
+                          capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "COOKBOOK_SIMT_DEVICE": device,
+                               "COOKBOOK_SIMT_WORKERS": "1"})  # how many clusters start shows in the accesses
     if not result.exists():
         return done.stdout + done.stderr, None, None
     found = json.loads(result.read_text())
@@ -66,7 +69,7 @@ def run(build, folder, text):
 def refused(folder, build):
     """The instructions of the copied headers that the table does not have."""
     compiler = json.loads((Path(build) / "check.json").read_text())["compiler"]
-    (folder / "all.cu").write_text(header("book", "#define __CUDACC__\n" + SM_90A) +
+    (folder / "all.cu").write_text(header("book", "#define __CUDACC__\n" + SM_90A + SM_100A) +
                                    '#include "book/device/tensor_types.cuh"\n')
     done = subprocess.run([compiler, "-E", "-x", "c++", "-I", folder, "-I", rewrite.PROGRAM / "include", "-I", ROOT,
                            "-DCOOKBOOK_SIMT=1", folder / "all.cu"], capture_output=True, text=True, check=True)
@@ -75,6 +78,14 @@ def refused(folder, build):
 
 
 SM_90A = "#define __CUDA_ARCH__ 900\n#define __CUDA_ARCH_FEAT_SM90_ALL\n"
+SM_100A = "#define __CUDA_ARCH_FEAT_SM100_ALL\n"
+
+
+def differences(models, door):
+    """What is said of one program, if the models and their inline PTX do not do the same."""
+    for what, expected, got in zip(("output", "accesses", "findings"), models, door):
+        if expected != got or expected is None or what == "findings" and expected:
+            yield f"WRONG: {what} of the models:\n{expected}\nof the inline PTX:\n{got}"
 
 
 def main(build):
@@ -89,6 +100,8 @@ def main(build):
             failed = 1
         models = run(build, folder, header("common", ""))
         door = run(build, folder, header("book", SM_90A))
+        blackwell = [run(build, folder, text, "blackwell.cu", "b200") for text in (
+            header("common", ""), header("book", "#define __CUDA_ARCH__ 1000\n" + SM_100A))]
         # A planted bug: cp.async is not waited for.
         copied = folder / "book/device/cp_async.cuh"
         copied.write_text(copied.read_text().replace('"cp.async.wait_group %0;"', '"cp.async.wait_group 7;"'))
@@ -96,11 +109,10 @@ def main(build):
     if planted[:2] == models[:2] or not planted[2]:
         print(f"WRONG: a wait that waits for nothing is not seen: {planted}")
         failed = 1
-    for what, expected, got in zip(("output", "accesses", "findings"), models, door):
-        if expected != got or expected is None or what == "findings" and expected:
-            print(f"WRONG: {what} of the models:\n{expected}\nof the inline PTX:\n{got}")
-            failed = 1
-    print(models[0])
+    for wrong in (*differences(models, door), *differences(*blackwell)):
+        print(wrong)
+        failed = 1
+    print(models[0], blackwell[0][0], sep="\n")
     return failed
 
 

@@ -62,7 +62,7 @@ UNSUPPORTED = [
 HEADERS = [  # what no header here answers, with what it stands for
     ("curand", "cuRAND"), ("cublas", "cuBLAS"), ("cufft", "cuFFT"), ("cusparse", "cuSPARSE"), ("cusolver", "cuSOLVER"),
     ("cudnn", "cuDNN"), ("nccl", "NCCL"), ("thrust/", "Thrust"), ("cub/", "CUB"), ("cuda/", "libcu++"),
-    ("nvrtc", "NVRTC"), ("nvtx3/", "NVTX of C++"),
+    ("cute/", "CuTe"), ("cutlass/", "CUTLASS"), ("nvrtc", "NVRTC"), ("nvtx3/", "NVTX of C++"),
     ("texture", "textures"), ("surface", "surfaces"), ("npp", "NPP"), ("GL/", "OpenGL"),
     ("cooperative_groups/", "this part of cooperative groups"),
     ("cuda_gl_interop", "OpenGL"), ("opencv", "OpenCV"), ("mpi.h", "MPI"),
