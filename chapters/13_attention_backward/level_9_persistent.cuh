@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Level 9: one block per SM, which takes key tiles from a counter, the longest first. The next
 // tile's keys and queries are loaded while this one's dk and dv are stored, and no block waits to
-// be launched.
+// be launched. The launches before and after it overlap with its beginning and end.
 //
 // Tiles are tuned: at head dimension 64, where dk and dv take half as many registers, 128 queries
 // in the order of level 7. There, dk from shared memory (level 8) would cost more than it hides.
@@ -44,7 +44,6 @@ __device__ __forceinline__ void load_key_tiles(Smem& smem, const Maps& maps,
       mbarrier_arrive(&smem.keys_full);
       break;
     }
-    next = static_cast<int>(gridDim.x) + atomicAdd(&counters->next, 1);
     const auto [first_key, kv_head, batch] = schedule.at(tile, C::kKeys, shape.heads_kv);
     const KeyTile own{first_key, kv_head, batch};
     const QueryTiles tiles = query_tiles_of<C::kQueries>(shape, own.kv_head, own.first_key);
@@ -67,6 +66,8 @@ __device__ __forceinline__ void load_key_tiles(Smem& smem, const Maps& maps,
       }
       // [end quote]
     }
+    // Not before: a block that is busy with a long tile must not hold another one.
+    next = static_cast<int>(gridDim.x) + atomicAdd(&counters->next, 1);
   }
   reset_counters(counters);
 }
@@ -85,6 +86,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     init_barriers<Base>(smem);
   }
   __syncthreads();
+  allow_next_launch();
+  wait_for_previous_launch();  // for what delta_kernel writes
 
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
@@ -198,12 +201,14 @@ struct Persistent : PartsLevel<PersistentTiles> {
     plan.before(stream, true);
     with_head_dim(plan.problem, [&](auto d) {
       using C = PersistentTiles<decltype(d)::value>;
-      launch(persistent_kernel<C, Order>,
-             {static_cast<unsigned>(plan.blocks), C::kThreads, sizeof(typename C::Smem)}, stream,
-             plan.maps, plan.buffers.dk, plan.buffers.dv, plan.stats(), plan.problem.shape(),
-             plan.schedule, plan.counters.as<TileCounters>(), order, gradient_scale(plan.problem));
+      LaunchConfig config{static_cast<unsigned>(plan.blocks), C::kThreads,
+                          sizeof(typename C::Smem)};
+      config.dependent = true;
+      launch(persistent_kernel<C, Order>, config, stream, plan.maps, plan.buffers.dk,
+             plan.buffers.dv, plan.stats(), plan.problem.shape(), plan.schedule,
+             plan.counters.as<TileCounters>(), order, gradient_scale(plan.problem));
     });
-    convert(plan, stream);
+    convert(plan, stream, true);
   }
   static void run(const Plan& plan, Stream stream) { run_in_order(plan, stream, AnyOrder{}); }
 };
