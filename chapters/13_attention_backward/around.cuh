@@ -11,6 +11,7 @@
 
 #include "chapters/13_attention_backward/problem.hpp"
 #include "common/device/math.cuh"
+#include "common/device/sync.cuh"
 #include "common/device/vector.cuh"
 #include "common/device/warp.cuh"
 
@@ -53,6 +54,7 @@ __global__ void __launch_bounds__(kRowThreads)
     delta_kernel(const bf16* o, const bf16* d_o, const float* lse, const float* d_lse,
                  QueryStats stats, Shape shape) {
   constexpr int kCount = kHeadDim / 32;
+  allow_next_launch();  // for level 9
   const int64_t row = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + warp_idx();
   if (row >= static_cast<int64_t>(shape.batch) * shape.heads_q * stats.padded) return;
   const int query = static_cast<int>(row % stats.padded);

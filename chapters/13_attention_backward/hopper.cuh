@@ -91,14 +91,20 @@ __device__ __forceinline__ void load_all(Smem& smem, const Maps& maps, const Que
 
 /// Initialises the barriers of the stages. One thread calls; a barrier of the block must follow.
 template <class C, class Smem>
-__device__ __forceinline__ void init_barriers(Smem& smem) {
-  mbarrier_init(&smem.keys_full, 1);
+__device__ __forceinline__ void init_stage_barriers(Smem& smem) {
   for (int stage = 0; stage < C::kStages; ++stage) {
     mbarrier_init(&smem.full[stage], 1);
     mbarrier_init(&smem.empty[stage], 4 * C::kConsumers);  // readers: the consumers' warps
   }
   timeline::name_ring(smem.full, smem.empty, 'Q');
   fence_mbarrier_init();
+}
+
+/// And that of the keys.
+template <class C, class Smem>
+__device__ __forceinline__ void init_barriers(Smem& smem) {
+  mbarrier_init(&smem.keys_full, 1);
+  init_stage_barriers<C>(smem);
 }
 
 /// One batch: acc += A^T B. A: 64 k x 64 m, B: 64 k x d, in shared memory, both with k down the

@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(kRowThreads)
     convert_parts_kernel(bf16* dq, QueryStats stats, Shape shape, float scale) {
   constexpr int kColumnGroups = C::kHeadDim / 32;
   constexpr int kFloats = QueryPart<C>::kBytes / 4;
+  wait_for_previous_launch();  // for level 9
   const int warps_per_head = stats.padded / 16 * kColumnGroups;
   const int64_t index = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + warp_idx();
   if (index >= static_cast<int64_t>(shape.batch) * shape.heads_q * warps_per_head) return;
@@ -202,13 +203,16 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 /// Host side of levels whose sums of dq have the order of give_part.
 template <template <int> class ConfigOf>
 struct PartsLevel : HopperLevel<ConfigOf> {
-  static void convert(const HopperPlan& plan, Stream stream) {
+  /// `dependent`: as in LaunchConfig.
+  static void convert(const HopperPlan& plan, Stream stream, bool dependent = false) {
     with_head_dim(plan.problem, [&](auto d) {
       using C = typename ConfigOf<decltype(d)::value>::Base;
       const auto warps =
           static_cast<int64_t>(PlanBase::rows(plan.problem)) / 16 * (C::kHeadDim / 32);
-      launch(convert_parts_kernel<C>, {PlanBase::row_blocks(warps), kRowThreads}, stream,
-             plan.buffers.dq, plan.stats(), plan.problem.shape(), gradient_scale(plan.problem));
+      LaunchConfig config{PlanBase::row_blocks(warps), kRowThreads};
+      config.dependent = dependent;
+      launch(convert_parts_kernel<C>, config, stream, plan.buffers.dq, plan.stats(),
+             plan.problem.shape(), gradient_scale(plan.problem));
     });
   }
 };

@@ -17,9 +17,10 @@ namespace cookbook::attention::backward {
 template <class C, class Smem>
 __device__ __forceinline__ void add_tile_in_flight(float (&dk_acc)[C::kHeadDim / 2],
                                                    float (&dv_acc)[C::kHeadDim / 2], Smem& smem,
-                                                   int at, int ds_number, const Shape& shape,
-                                                   int first_query, int consumer, int warp_row,
-                                                   int key, bool first) {
+                                                   const KeyTiles<C>& keys, int at, int ds_number,
+                                                   const Shape& shape, int first_query,
+                                                   int consumer, int warp_row, int key,
+                                                   bool first) {
   constexpr int kHeadDim = C::kHeadDim, kQueries = C::kQueries;
   const auto& stage = smem.stages[at];
   auto& ds_panels = smem.ds[ds_number];
@@ -28,8 +29,8 @@ __device__ __forceinline__ void add_tile_in_flight(float (&dk_acc)[C::kHeadDim /
   float s[kQueries / 2], dp[kQueries / 2];
   uint32_t p[kQueries / 16][4], ds[kQueries / 16][4];  // A operands of 16 queries
   // [quote in_flight]
-  start_scores<bf16, kHeadDim, 64, kQueries>(s, smem.keys.k[consumer], stage.q);
-  start_scores<bf16, kHeadDim, 64, kQueries>(dp, smem.keys.v[consumer], stage.d_o);
+  start_scores<bf16, kHeadDim, 64, kQueries>(s, keys.k[consumer], stage.q);
+  start_scores<bf16, kHeadDim, 64, kQueries>(dp, keys.v[consumer], stage.d_o);
   wait_for_batch<1>(s);
   weights_by_key<kQueries>(s, smem.stats[at], shape, first_query, key);
   wait_for_batch<0>(dp);
@@ -43,7 +44,7 @@ __device__ __forceinline__ void add_tile_in_flight(float (&dk_acc)[C::kHeadDim /
   start_output<bf16, kHeadDim, kQueries>(dv_acc, p, stage.d_o);
   sync_consumers();
   float dq[QueryPart<C>::kCount];
-  start_query_part_of_panels<C>(dq, ds_panels, smem.keys, consumer);
+  start_query_part_of_panels<C>(dq, ds_panels, keys, consumer);
   start_output<bf16, kHeadDim, kQueries>(dk_acc, ds, stage.q);
   wait_for_batch<1>(dq);
   give_part(smem.dq[consumer], dq, consumer, first);
@@ -82,8 +83,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     QueryCursor at(tiles);
     for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
       mbarrier_wait(&smem.full[ring.stage], ring.phase);
-      add_tile_in_flight<Base>(dk_acc, dv_acc, smem, ring.stage, n % 2, shape, at.tile * kQueries,
-                               consumer, warp_row, key, n == 0);
+      add_tile_in_flight<Base>(dk_acc, dv_acc, smem, smem.keys, ring.stage, n % 2, shape,
+                               at.tile * kQueries, consumer, warp_row, key, n == 0);
       if (lane_idx() == 0) mbarrier_arrive(&smem.empty[ring.stage]);
     }
     store_gradients(dk, dv, shape, own, tiles.first_head, consumer, dk_acc, dv_acc, scale);

@@ -41,9 +41,10 @@ __device__ __forceinline__ void start_from_panels(
 template <class C, class Smem>
 __device__ __forceinline__ void add_tile_delayed(float (&dk_acc)[C::kHeadDim / 2],
                                                  float (&dv_acc)[C::kHeadDim / 2], Smem& smem,
-                                                 int at, int before, int ds_number,
-                                                 const Shape& shape, int first_query, int consumer,
-                                                 int warp_row, int key, bool release, bool first) {
+                                                 const KeyTiles<typename C::Base>& keys, int at,
+                                                 int before, int ds_number, const Shape& shape,
+                                                 int first_query, int consumer, int warp_row,
+                                                 int key, bool release, bool first) {
   constexpr int kHeadDim = C::kHeadDim, kQueries = C::kQueries;
   const auto& stage = smem.stages[at];
   auto& ds_panels = smem.ds[ds_number];
@@ -52,8 +53,8 @@ __device__ __forceinline__ void add_tile_delayed(float (&dk_acc)[C::kHeadDim / 2
   float s[kQueries / 2], dp[kQueries / 2];
   uint32_t p[kQueries / 16][4], ds[kQueries / 16][4];  // A operands of 16 queries
   // [quote delayed]
-  start_scores<bf16, kHeadDim, 64, kQueries>(s, smem.keys.k[consumer], stage.q);
-  start_scores<bf16, kHeadDim, 64, kQueries>(dp, smem.keys.v[consumer], stage.d_o);
+  start_scores<bf16, kHeadDim, 64, kQueries>(s, keys.k[consumer], stage.q);
+  start_scores<bf16, kHeadDim, 64, kQueries>(dp, keys.v[consumer], stage.d_o);
   start_from_panels<C>(dk_acc, smem.ds[1 - ds_number], consumer, smem.stages[before].q);
   wait_for_batch<2>(s);
   weights_by_key<kQueries>(s, smem.stats[at], shape, first_query, key);
@@ -69,7 +70,7 @@ __device__ __forceinline__ void add_tile_delayed(float (&dk_acc)[C::kHeadDim / 2
 
   // Step 2: dq, and dv while dq leaves.
   float dq[QueryPart<C>::kCount];
-  start_query_part_of_panels<typename C::Base>(dq, ds_panels, smem.keys, consumer);
+  start_query_part_of_panels<typename C::Base>(dq, ds_panels, keys, consumer);
   start_output<bf16, kHeadDim, kQueries>(dv_acc, p, stage.d_o);
   if (release && lane_idx() == 0) mbarrier_arrive(&smem.empty[before]);
   wait_for_batch<1>(dq);
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     mbarrier_wait(&smem.keys_full, 0);
     for (int n = 0; n < tiles.count; ++n, ring.advance(), at.advance(tiles)) {
       mbarrier_wait(&smem.full[ring.stage], ring.phase);
-      add_tile_delayed<C>(dk_acc, dv_acc, smem, ring.stage, before, n % 2, shape,
+      add_tile_delayed<C>(dk_acc, dv_acc, smem, smem.keys, ring.stage, before, n % 2, shape,
                           at.tile * kQueries, consumer, warp_row, key, n > 0, n == 0);
       before = ring.stage;
     }

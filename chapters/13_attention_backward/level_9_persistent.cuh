@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Level 9: one block per SM, which takes key tiles from a counter, the longest first. The next
 // tile's keys and queries are loaded while this one's dk and dv are stored, and no block waits to
-// be launched.
+// be launched. The launches before and after it overlap with its beginning and end.
 //
 // Tiles are tuned: at head dimension 64, where dk and dv take half as many registers, 128 queries
-// in the order of level 7. There, dk from shared memory (level 8) would cost more than it hides.
+// in the order of level 7, and two key tiles. There, dk from shared memory (level 8) would cost
+// more than it hides.
 #pragma once
 
 #include "chapters/10_flash_attention/schedule.cuh"
@@ -17,14 +18,16 @@ struct PersistentTiles : BulkAddConfig<kDim, kDim == 64 ? 128 : 64, kDim == 64 ?
   using Parent = BulkAddConfig<kDim, kDim == 64 ? 128 : 64, kDim == 64 ? 2 : 3>;
   using Base = typename Parent::Base;
   static constexpr bool kDelayed = kDim == 128;  // the order: of level 8 or 7
+  static constexpr int kKeyStages = kDim == 64 ? 2 : 1;
   struct Smem {
-    KeyTiles<Base> keys;
+    KeyTiles<Base> keys[kKeyStages];
     QueryStage<Base> stages[Base::kStages];
     alignas(1024) unsigned char ds[2][Base::kQueries / 64][Parent::kPanelBytes];
     alignas(128) float dq[Base::kConsumers][QueryPart<Base>::kBytes / 4];
     TileStats<Base> stats[Base::kStages];
-    uint64_t keys_full, keys_empty, full[Base::kStages], empty[Base::kStages];
-    KeyTile own;  // from the producer to the others; first_key < 0: no more
+    uint64_t keys_full[kKeyStages], keys_empty[kKeyStages];
+    uint64_t full[Base::kStages], empty[Base::kStages];
+    KeyTile own[kKeyStages];  // from the producer to the others; first_key < 0: no more
   };
   static_assert(sizeof(Smem) <= 227 * 1024);
 };
@@ -34,39 +37,43 @@ template <class C, class Smem>
 __device__ __forceinline__ void load_key_tiles(Smem& smem, const Maps& maps,
                                                const QueryStats& stats, const Shape& shape,
                                                const Schedule& schedule, TileCounters* counters) {
+  constexpr int kKeyStages = sizeof smem.keys / sizeof smem.keys[0];
   StageCursor<C::kStages> ring;
+  StageCursor<kKeyStages> key_ring;
   int next = blockIdx.x;
-  for (uint32_t phase = 1;; phase ^= 1) {
-    const int tile = next;
+  for (;; key_ring.advance()) {
+    const int tile = next, keys = key_ring.stage;
     if (tile >= schedule.tiles) {
-      mbarrier_wait(&smem.keys_empty, phase);
-      smem.own.first_key = -1;
-      mbarrier_arrive(&smem.keys_full);
+      mbarrier_wait(&smem.keys_empty[keys], key_ring.phase ^ 1);
+      smem.own[keys] = {-1, 0, 0};
+      mbarrier_arrive(&smem.keys_full[keys]);
       break;
     }
-    next = static_cast<int>(gridDim.x) + atomicAdd(&counters->next, 1);
     const auto [first_key, kv_head, batch] = schedule.at(tile, C::kKeys, shape.heads_kv);
     const KeyTile own{first_key, kv_head, batch};
     const QueryTiles tiles = query_tiles_of<C::kQueries>(shape, own.kv_head, own.first_key);
     QueryCursor at(tiles);
-    for (int n = 0; n == 0 || n < tiles.count; ++n) {
-      if (n < tiles.count) {
-        const int head = at.head, first_query = at.tile * C::kQueries;
-        mbarrier_wait(&smem.empty[ring.stage], ring.phase ^ 1);
-        load_queries<C>(smem.stages[ring.stage], smem.stats[ring.stage], &smem.full[ring.stage],
-                        maps, stats, stats.at(own.batch, shape.heads_q, head, first_query), head,
-                        first_query, own.batch);
-        ring.advance();
-        at.advance(tiles);
-      }
+    // With one buffer for keys, they come behind the first queries, which need not wait for it.
+    const int keys_at = kKeyStages == 1 && tiles.count > 0 ? 1 : 0;
+    for (int n = 0; n <= tiles.count; ++n) {
       // [quote persistent]
-      if (n == 0) {  // behind the first queries, which need not wait for the keys' buffers
-        mbarrier_wait(&smem.keys_empty, phase);
-        smem.own = own;
-        load_keys<C>(smem.keys, &smem.keys_full, maps, own);
+      if (n == keys_at) {
+        mbarrier_wait(&smem.keys_empty[keys], key_ring.phase ^ 1);
+        smem.own[keys] = own;
+        load_keys<C>(smem.keys[keys], &smem.keys_full[keys], maps, own);
       }
       // [end quote]
+      if (n == tiles.count) break;
+      const int head = at.head, first_query = at.tile * C::kQueries;
+      mbarrier_wait(&smem.empty[ring.stage], ring.phase ^ 1);
+      load_queries<C>(smem.stages[ring.stage], smem.stats[ring.stage], &smem.full[ring.stage], maps,
+                      stats, stats.at(own.batch, shape.heads_q, head, first_query), head,
+                      first_query, own.batch);
+      ring.advance();
+      at.advance(tiles);
     }
+    // Not before: a block that is busy with a long tile must not hold another one.
+    next = static_cast<int>(gridDim.x) + atomicAdd(&counters->next, 1);
   }
   reset_counters(counters);
 }
@@ -81,10 +88,15 @@ __global__ void __launch_bounds__(C::kThreads, 1)
   auto& smem = *dynamic_shared<typename C::Smem>();
   const int warp = warp_idx_uniform();
   if (threadIdx.x == 0) {
-    mbarrier_init(&smem.keys_empty, 4 * C::kConsumers + 1);  // the consumers' warps, the adding one
-    init_barriers<Base>(smem);
+    for (int keys = 0; keys < C::kKeyStages; ++keys) {
+      mbarrier_init(&smem.keys_full[keys], 1);
+      mbarrier_init(&smem.keys_empty[keys], 4 * C::kConsumers + 1);  // readers: and the adding warp
+    }
+    init_stage_barriers<Base>(smem);
   }
   __syncthreads();
+  allow_next_launch();
+  wait_for_previous_launch();  // for what delta_kernel writes
 
   if (warp < 4) {
     register_dealloc<C::kProducerRegisters>();
@@ -92,12 +104,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       if (elect_one()) load_key_tiles<Base>(smem, maps, stats, shape, schedule, counters);
     } else if (warp == 1) {
       bool first = true;
-      for (uint32_t phase = 0;; phase ^= 1) {
-        mbarrier_wait(&smem.keys_full, phase);
-        const KeyTile own = smem.own;
+      for (StageCursor<C::kKeyStages> keys;; keys.advance()) {
+        mbarrier_wait(&smem.keys_full[keys.stage], keys.phase);
+        const KeyTile own = smem.own[keys.stage];
         if (own.first_key < 0) break;
         __syncwarp();
-        if (lane_idx() == 0) mbarrier_arrive(&smem.keys_empty);
+        if (lane_idx() == 0) mbarrier_arrive(&smem.keys_empty[keys.stage]);
         const QueryTiles tiles = query_tiles_of<kQueries>(shape, own.kv_head, own.first_key);
         add_parts<Base>(smem, stats, shape, own, tiles, first, order.of(own));
         first = first && tiles.count == 0;
@@ -108,11 +120,11 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const int consumer = warp / 4 - 1, warp_row = (warp - 4) * 16;  // of the block's keys
     StageCursor<C::kStages> ring;
     int step = 0;  // ds[step % 2] is written next; the first tile's step is 0, or 1 behind a clear
-    for (uint32_t phase = 0;; phase ^= 1) {
-      mbarrier_wait(&smem.keys_full, phase);
+    for (StageCursor<C::kKeyStages> keys;; keys.advance()) {
+      mbarrier_wait(&smem.keys_full[keys.stage], keys.phase);
       // Broadcast, so that the compiler keeps them in uniform registers.
       const auto uniform = [](int value) { return __shfl_sync(kFullWarp, value, 0); };
-      const int first_key = uniform(smem.own.first_key);
+      const int first_key = uniform(smem.own[keys.stage].first_key);
       if (first_key < 0) break;
       const QueryTiles tiles = query_tiles_of<kQueries>(shape, 0, first_key);
       const int key = first_key + warp_row + lane_idx() / 4;
@@ -124,19 +136,22 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         mbarrier_wait(&smem.full[ring.stage], ring.phase);
         const int first_query = at.tile * kQueries;
         if constexpr (C::kDelayed) {
-          add_tile_delayed<C>(dk_acc, dv_acc, smem, ring.stage, before, step % 2, shape,
-                              first_query, consumer, warp_row, key, n > 0, step == 1);
+          add_tile_delayed<C>(dk_acc, dv_acc, smem, smem.keys[keys.stage], ring.stage, before,
+                              step % 2, shape, first_query, consumer, warp_row, key, n > 0,
+                              step == 1);
           before = ring.stage;
         } else {
-          add_tile_in_flight<Base>(dk_acc, dv_acc, smem, ring.stage, step % 2, shape, first_query,
-                                   consumer, warp_row, key, step == 0);
+          add_tile_in_flight<Base>(dk_acc, dv_acc, smem, smem.keys[keys.stage], ring.stage,
+                                   step % 2, shape, first_query, consumer, warp_row, key,
+                                   step == 0);
           if (lane_idx() == 0) mbarrier_arrive(&smem.empty[ring.stage]);
         }
         ++step;
       }
-      const KeyTile own = smem.own;  // only now, or addresses of dk and dv live during the loop
+      const KeyTile own =
+          smem.own[keys.stage];  // only now, or addresses of dk and dv live during the loop
       __syncwarp();
-      if (lane_idx() == 0) mbarrier_arrive(&smem.keys_empty);
+      if (lane_idx() == 0) mbarrier_arrive(&smem.keys_empty[keys.stage]);
       __syncwarp();
       if (C::kDelayed && tiles.count > 0) {
         start_from_panels<C>(dk_acc, smem.ds[1 - step % 2], consumer, smem.stages[before].q);
@@ -198,12 +213,14 @@ struct Persistent : PartsLevel<PersistentTiles> {
     plan.before(stream, true);
     with_head_dim(plan.problem, [&](auto d) {
       using C = PersistentTiles<decltype(d)::value>;
-      launch(persistent_kernel<C, Order>,
-             {static_cast<unsigned>(plan.blocks), C::kThreads, sizeof(typename C::Smem)}, stream,
-             plan.maps, plan.buffers.dk, plan.buffers.dv, plan.stats(), plan.problem.shape(),
-             plan.schedule, plan.counters.as<TileCounters>(), order, gradient_scale(plan.problem));
+      LaunchConfig config{static_cast<unsigned>(plan.blocks), C::kThreads,
+                          sizeof(typename C::Smem)};
+      config.dependent = true;
+      launch(persistent_kernel<C, Order>, config, stream, plan.maps, plan.buffers.dk,
+             plan.buffers.dv, plan.stats(), plan.problem.shape(), plan.schedule,
+             plan.counters.as<TileCounters>(), order, gradient_scale(plan.problem));
     });
-    convert(plan, stream);
+    convert(plan, stream, true);
   }
   static void run(const Plan& plan, Stream stream) { run_in_order(plan, stream, AnyOrder{}); }
 };
