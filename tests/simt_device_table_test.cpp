@@ -91,6 +91,18 @@ TEST(DeviceTable, VariablesOverrideSingleValues) {
   simt::set_device("");
 }
 
+TEST(DeviceTable, AChapterMayAskForAnotherModel) {
+  simt::set_model_capability(100);
+  EXPECT_EQ(device_info().cc(), 100);
+  EXPECT_EQ(device_info().sm_count, 4);
+  simt::set_device("h200");  // a device that is named is what it is
+  EXPECT_EQ(device_info().cc(), 90);
+  simt::set_device("");
+  EXPECT_EQ(device_info().cc(), 100);
+  simt::set_model_capability(0);
+  EXPECT_EQ(device_info().cc(), 90);
+}
+
 TEST(DeviceTable, AnUnknownDeviceIsOneLineWithAll) {
   EXPECT_EQ(error_of<std::runtime_error>([] { simt::set_device("h300"); }),
             "COOKBOOK_SIMT_DEVICE takes t4, a100, rtx3090, rtx4090, h100, h200, b200, "

@@ -64,8 +64,8 @@ struct BlackwellOneStage : blackwell::Level<blackwell_one_stage::Config> {
       .name = "one_stage",
       .changed = "tcgen05: one thread starts the multiplication, the sums are in tensor memory",
       .expect =
-          "a third of what cuBLAS reaches: a load and a multiplication never overlap within a "
-          "block",
+          "within a block, a load and a multiplication never overlap; others measured 721 TFLOP/s, "
+          "and cuBLAS 1,359 (learn-cuda)",
       .cost = "49 KB of shared memory and 256 columns of tensor memory per block; sm_100a",
   };
 

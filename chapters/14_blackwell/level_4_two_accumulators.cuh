@@ -107,7 +107,7 @@ struct BlackwellTwoAccumulators : blackwell::Level<blackwell_two_accumulators::C
       .name = "two_accumulators",
       .changed = "one block per SM, and a second accumulator: a tile is stored behind the next one",
       .expect =
-          "1.1x: storing a tile takes no time of the tensor core's any more; others measured 1,273 "
+          "storing a tile takes no time of the tensor core's any more; others measured 1,273 "
           "TFLOP/s after 1,170 (learn-cuda, with pairs)",
       .cost = "all 512 columns of tensor memory",
   };

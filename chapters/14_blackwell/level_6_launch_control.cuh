@@ -77,8 +77,8 @@ struct BlackwellLaunchControl : blackwell_pairs::LevelOn<blackwell_launch_contro
       .name = "launch_control",
       .changed = "the hardware assigns the tiles, while their blocks are still in the queue",
       .expect =
-          "the same where a GPU is otherwise idle; more where another kernel holds some SMs, as "
-          "chapter 8's counter, without its atomics",
+          "nothing where tiles are equal and the GPU is otherwise idle; it balances as chapter 8's "
+          "counter does, without its atomics",
       .cost = "a warp that schedules; a queue of answers in shared memory",
   };
 

@@ -247,8 +247,9 @@ struct BlackwellMxfp8 : scaled::LevelOn<ScaledConfig<Mxfp8, Tcgen05Element::e4m3
       .name = "mxfp8",
       .changed = "e4m3 with a scale per 32 k, which the tensor core itself applies",
       .expect =
-          "twice level 4: half the bytes and twice the rate; chapter 12's multiplications of the "
-          "sums by the scales are gone",
+          "half the bytes of bf16 and twice the documented rate; chapter 12's multiplications of "
+          "the "
+          "accumulators by the scales are gone",
       .cost = "40 of 512 columns of tensor memory hold scales, so that tiles are 128 wide",
   };
 };

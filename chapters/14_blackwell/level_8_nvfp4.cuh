@@ -11,7 +11,7 @@ struct BlackwellNvfp4 : scaled::LevelOn<ScaledConfig<Nvfp4, Tcgen05Element::e2m1
   static constexpr LevelText text{
       .name = "nvfp4",
       .changed = "four bits per element, and a scale per 16 k that has a fraction",
-      .expect = "twice level 7: half the bytes and twice the rate",
+      .expect = "half the bytes of level 7 and twice the documented rate",
       .cost = "160 columns for scales; a scale is an eighth of the bytes of the elements it is for",
   };
 };
