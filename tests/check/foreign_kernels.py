@@ -3,7 +3,7 @@
 """Kernels of others for Blackwell through ./run check (docs/check.md, "Kernels of others"): right as they are, and with
 a planted bug not. Works on copies of local checkouts; changes only sizes and what g++ or a missing library needs.
 
-Usage: foreign_kernels.py --build BUILD [--learn-cuda DIR] [--thunderkittens DIR] [--full] [NAME ...]
+Usage: foreign_kernels.py --build BUILD [--learn-cuda DIR] [--thunderkittens DIR] [--cutlass DIR] [--full] [NAME ...]
 """
 import argparse
 import json
@@ -23,6 +23,7 @@ HERE = ROOT / "tests/check/foreign"
 # the async proxy in the thread that writes or that initialises a barrier; registers that are converted before
 # tcgen05.wait::ld; a TMA store, or an arrival at another block's barrier, that nothing orders before a block's end.
 FENCES, REGISTERS, END = "proxy", "no tcgen05.wait::ld", "may (?:end|have ended)"
+UNWAITED = r"read at copy_sm100\.hpp:\d+ \(.*writes at tmem_allocator"  # by such a load, when the memory is freed
 KITTENS_LETTER = (FENCES, REGISTERS, END)
 
 
@@ -31,7 +32,8 @@ class Case:
         self.name, self.source, self.planted, self.letter = name, source, planted, letter
         self.call = call if call.endswith(")") else f"{call}(A, B, C, n, n, n)"
         self.device, self.right, self.options = device, right, options
-        self.kittens = source.startswith("kernels/")
+        self.kittens, self.cutlass = source.startswith("kernels/"), source.startswith("examples/")
+        self.checkout = "thunderkittens" if self.kittens else "cutlass" if self.cutlass else "learn_cuda"
 
 
 def without(text):
@@ -72,12 +74,37 @@ CASES = [
          "(run_benchmark<nvfp4_gemm::config<128, 5, 4, 12, 2, true>>(512, 512, 512, true))",
          without("wait(outputs_arrived, get_phasebit<0>(phasebits, 0));"), KITTENS_LETTER, right=SCALED,
          options=("-D", "NDEBUG=1")),
+    *(Case(f"tutorial {name[:2]}", f"examples/cute/tutorial/blackwell/{name}.cu", "()", without(
+        "cute::wait_barrier(shared_storage.mma_barrier, mma_barrier_phase_bit);"), (FENCES, REGISTERS, UNWAITED),
+           right="^Execution is successful")
+      for name in ("01_mma_sm100", "02_mma_tma_sm100", "04_mma_tma_2sm_sm100", "05_mma_tma_epi_sm100")),
 ]
+# CUTLASS is compiled as device code throughout: it asks __CUDA_ARCH__ in every header.
+CUTLASS = ["-D", "CUTLASS_ARCH_MMA_SM100_SUPPORTED=1", "-D", "__CUDA_ARCH__=1000", "-D", "__CUDA_ARCH_FEAT_SM100_ALL=1",
+           "-D", "__CUDA_ARCH_SPECIFIC__=1000"]
+CUTLASS_EDITS = {  # g++ has no `#pragma` in macros, no `always_inline` of recursive functions, no libcu++
+    "include/cutlass/cutlass.h": [(r"#define CUDA_STD_HEADER.*", "#include <cuComplex.h>\n"
+                                   "#define CUDA_STD_HEADER(header) <header>")],
+    "include/cutlass/detail/helper_macros.hpp": [(r"(PRAGMA_(NO_)?UNROLL) #pragma.*", r"\1"),
+                                                 (r"(define CUTLASS_NOT_IMPLEMENTED\(\)).*", r"\1 __builtin_trap()")],
+    "include/cute/config.hpp": [(r"(define CUTE_(NO_)?UNROLL).*", r"\1")],
+    "include/cute/numeric/math.hpp": [(r"CUTE_HOST_DEVICE constexpr\s+T\s+(rot[lr]\()", r"inline constexpr T \1")],
+}
 
 
 def copy(case, checkout, folder, bug):
     """A copy with what g++ needs, and the bug if there is to be one. Returns its source."""
-    if case.kittens:
+    if case.cutlass:
+        for part in ("include", "tools/util/include", "examples/common", "examples/cute/tutorial/blackwell"):
+            shutil.copytree(checkout / part, folder / part)
+        for header in ("cluster_launch.hpp", "cuda_host_adapter.hpp"):
+            shutil.copy(HERE / "cutlass" / header, folder / "include/cutlass")
+        for header, edits in CUTLASS_EDITS.items():
+            text = (folder / header).read_text()
+            for pattern, by in edits:
+                text = re.sub(pattern, by, text)
+            (folder / header).write_text(text)
+    elif case.kittens:
         shutil.copytree(checkout / "include", folder / "include")
         for host_only in ("ipc", "vmm"):  # several GPUs, by the driver API
             (folder / f"include/types/system/{host_only}.cuh").write_text("#pragma once\n")
@@ -91,6 +118,9 @@ def copy(case, checkout, folder, bug):
     text = source.read_text()
     if case.kittens:  # as the standard asks, where nvcc does not
         text = re.sub(r"(allocate<|sizeof\(|, )G::(\w+(?:_t|_tile)\b)", r"\1typename G::\2", text)
+    if case.cutlass:  # the kernel with its type; the model has clusters in x only
+        text = text.replace("(void const*) kernel_ptr", "kernel_ptr")
+        text = text.replace("Int<4>{}, Int<4>{}", "Int<2>{}, Int<1>{}")
     if bug:
         if case.planted[0] not in text:
             raise SystemExit(f"{case.name}: no place for the planted bug '{case.planted[0]}'")
@@ -104,15 +134,21 @@ def run(case, checkout, build, bug, full):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         source = copy(case, checkout, folder, bug)
-        places = [folder, folder / "include", (folder / case.source).parent, (folder / case.source).parents[1]]
+        places = [HERE / "cutlass", folder / "tools/util/include", folder / "examples/common", folder,
+                  folder / "include", source.parent, source.parents[1]]
         options = [option for place in places for option in ("-I", str(place))]
         options += ["-D", f'FOREIGN_SOURCE="{source}"', "-D", f"FOREIGN_CALL={case.call}"]
+        program = HERE / ("kittens.cu" if case.kittens else "product.cu")
+        given = []
         if case.kittens:
             options += ["-D", "KITTENS_BLACKWELL=1"]
+        if case.cutlass:
+            program, given = source, ["--", "256", "256", "64"]
+            options += ["--cutlass", *CUTLASS]
         environment = {"COOKBOOK_SIMT_DEVICE": case.device, "COOKBOOK_SIMT_L2_BYTES": "1"}  # as few buffers as possible
         done = subprocess.run([sys.executable, ROOT / "tools/check/check.py", "--build", build,
-                               HERE / ("kittens.cu" if case.kittens else "product.cu"), "--quiet",
-                               "--json", folder / "found.json", *options, *case.options, *["--full"] * full],
+                               program, "--quiet", "--json", folder / "found.json", *options, *case.options,
+                               *["--full"] * full, *given],
                               capture_output=True, text=True, env={**os.environ, **environment})
         if not (folder / "found.json").exists():
             return False, [done.stdout[-500:] + done.stderr[-500:]]
@@ -127,12 +163,13 @@ def main():
     parser.add_argument("--build", required=True)
     parser.add_argument("--learn-cuda", type=Path)
     parser.add_argument("--thunderkittens", type=Path)
+    parser.add_argument("--cutlass", type=Path)
     parser.add_argument("--full", action="store_true", help="trace every block")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     failed = 0
     for case in CASES:
-        checkout = options.thunderkittens if case.kittens else options.learn_cuda
+        checkout = getattr(options, case.checkout)
         if checkout is None or options.names and case.name not in options.names:
             continue
         begin = time.monotonic()

@@ -499,6 +499,7 @@ def parse_arguments(argv):
     parser.add_argument("-Xcompiler", "--compiler-options", action="append", default=[], metavar="-fopenmp",
                         help="as for nvcc; of the host compiler's options only -fopenmp has a meaning here")
     parser.add_argument("--json", metavar="FILE", help="also write the findings as JSON")
+    parser.add_argument("--cutlass", action="store_true", help=argparse.SUPPRESS)  # adapted copies of its headers
     parser.add_argument("--html", metavar="FILE", help="also write a page: the sources with what each line costs, the "
                         "findings, and pictures of the worst requests")
     arguments = parser.parse_args(own)
@@ -517,6 +518,8 @@ def main(argv):
     openmp = any("-fopenmp" in text.split(",") for text in arguments.compiler_options)
     if openmp:
         HERE.add("omp.h")
+    if arguments.cutlass:
+        HERE.update(("cute/", "cutlass/"))
     options = [f"-I{caller / folder}" for folder in arguments.I] + [f"-D{macro}" for macro in arguments.D]
     key = hashlib.sha256(json.dumps([list(map(str, sources)), options, openmp]).encode()).hexdigest()[:16]
     folder = Path(arguments.build).resolve().parent / "check" / key  # the program runs in the caller's folder

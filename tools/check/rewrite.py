@@ -72,13 +72,13 @@ HEADERS = [  # what no header here answers, with what it stands for
 # Of Thrust: they take a policy, which may say where they are called.
 ALGORITHMS = {"sort", "sort_by_key"} | set(re.findall(
     r"COOKBOOK_(?:POLICY|OF_RANGE)\((\w+)", (PROGRAM / "include/thrust/detail/algorithms.h").read_text())) - {"NAME"}
-HERE = set()  # headers of HEADERS that an option brings
+HERE = set()  # headers of HEADERS, or folders of them, that an option brings
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
 
 def foreign_header(name):
     """What a header such as "curand_kernel.h" stands for; None if it is not on the list, or is here."""
-    if name in HERE or (PROGRAM / "include" / name).is_file():
+    if any(name.startswith(part) for part in HERE) or (PROGRAM / "include" / name).is_file():
         return None
     return next((what for prefix, what in HEADERS if name.startswith(prefix)), None)
 

@@ -343,8 +343,8 @@ struct Chapter {
   /// The GPU for which the claims about speed were made: a part of its name, such as "H200".
   /// Empty: they are held against every GPU.
   std::string speed_claims_for;
-  /// The compute capability of the SIMT backend's model where no device is named: 100 is sm_100a. 0:
-  /// the model's own, 9.0a.
+  /// The compute capability of the SIMT backend's model where no device is named: 100 is sm_100a.
+  /// 0: the model's own, 9.0a.
   int model_capability = 0;
   std::vector<Ladder> ladders;
   std::vector<LevelEntry> exercises;  ///< graded by `./run exercise N.M`
