@@ -48,15 +48,15 @@ namespace cookbook {
   endif()
 endfunction()
 
-# cookbook_link_traced(<program> <objects> <kernels>): links a program with the harness, the levels in
-# the object library <objects> and, if there is one, the library <kernels>, both compiled for the
-# tracer. A program <name>-traced counts; any other checks.
-function(cookbook_link_traced program objects kernels)
+# cookbook_link_traced(<program> <mode> <objects> <kernels>): links a program with the harness, the
+# levels in the object library <objects> and, if there is one, the library <kernels>, both compiled
+# for the tracer. With the mode "-traced" the program counts, with "" it checks.
+function(cookbook_link_traced program mode objects kernels)
   target_sources(${program} PRIVATE $<TARGET_OBJECTS:${objects}>)
   if(TARGET ${kernels})
     target_link_libraries(${program} PRIVATE $<LINK_ONLY:${kernels}>)
   endif()
-  if(program MATCHES "-traced$")
+  if(mode STREQUAL "-traced")
     target_link_libraries(${program} PRIVATE cookbook_runner_traced)
   else()
     target_link_libraries(${program} PRIVATE cookbook_runner cookbook_tracing)
@@ -78,7 +78,7 @@ function(cookbook_exercises name)
     set(target ${name}-exercises${mode})
     add_executable(${target} EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/common/harness/run/main.cpp)
     target_compile_definitions(${target} PRIVATE COOKBOOK_CHAPTER=${entry})
-    cookbook_link_traced(${target} ${name}-exercises-levels ${name}-kernels-traced)
+    cookbook_link_traced(${target} "${mode}" ${name}-exercises-levels ${name}-kernels-traced)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name}${mode}
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/exercises)
   endforeach()
@@ -176,7 +176,7 @@ function(cookbook_ladders name source root)
   endif()
 
   # Kernels with marks, for --timeline: built when ./run is asked for it.
-  if(NOT EXISTS ${source}/levels.cu)
+  if(COOKBOOK_BACKEND STREQUAL "simt" OR NOT EXISTS ${source}/levels.cu)
     add_executable(${name}-timeline EXCLUDE_FROM_ALL ${main})
     target_compile_definitions(${name}-timeline PRIVATE COOKBOOK_CHAPTER=${entry})
     target_link_libraries(${name}-timeline PRIVATE cookbook_runner)
@@ -203,7 +203,7 @@ function(cookbook_ladders name source root)
     add_dependencies(${name} ${name}-traced)
     # The program checks the kernels that the other one counts. They take twice the time of those
     # without the tracer's hooks, and compiling both takes longer than that.
-    cookbook_link_traced(${name} ${name}-levels-traced ${name}-kernels-traced)
+    cookbook_link_traced(${name} "" ${name}-levels-traced ${name}-kernels-traced)
   endif()
 
   file(GLOB sidebars CONFIGURE_DEPENDS ${source}/sidebar_*.cu)

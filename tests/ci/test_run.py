@@ -159,6 +159,9 @@ class Run(Scripts):
         self.gpu("release 13.0, V13.0.48")
         self.run_it("11", "--timeline", "t.json", backend="cuda")
         self.assertIn("--build build/cuda -j 2 --target chapter-11-timeline\n", self.log())
+        self.write("chapters/11_b/levels.cu", "// its own\n")
+        self.assertRegex(self.run_it("11", "--timeline", "t.json", backend="cuda").stderr,
+                         r"^run: chapter 11 has no levels with marks: .*\n$")
 
     def test_tools_that_are_too_old_are_refused_in_one_line(self):
         old = "run: needs {}; this is {} (docs/building.md says how to get one)\n"

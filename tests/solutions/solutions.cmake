@@ -51,7 +51,7 @@ function(cookbook_solution_program name output source shadow)
   foreach(mode "" "-traced")
     set(target solution-${name}${mode})
     add_executable(${target})
-    cookbook_link_traced(${target} solution-${name}-source ${output}-kernels-traced)
+    cookbook_link_traced(${target} "${mode}" solution-${name}-source ${output}-kernels-traced)
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${output}${mode} LINKER_LANGUAGE CXX
       RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/solutions)
     add_dependencies(exercises-test ${target})

@@ -96,6 +96,11 @@ def prepare(*targets, only=None, needs_gpu=True):
     return ()
 
 
+def has_own_levels(number):
+    """Whether the chapter compiles its levels itself, as chapter 11 does: on a GPU without marks."""
+    return any(Path().glob(f"chapters/{int(number):02}_*/levels.cu"))
+
+
 def asks_for_marks(arguments):
     """A timeline is recorded by a program of its own, which nothing else builds."""
     return any(argument.startswith("--timeline") for argument in arguments)
@@ -150,6 +155,8 @@ def every_chapter(arguments):
 def one_chapter(number, arguments):
     known_chapter(number)
     taken = with_folders(arguments)
+    if asks_for_marks(arguments) and backend == "cuda" and has_own_levels(number):
+        die(f"chapter {number} has no levels with marks: --timeline takes another chapter, or BACKEND=simt")
     prepare(f"chapter-{number}")
     if asks_for_marks(arguments):
         prepare(f"chapter-{number}-timeline", only=backend)
