@@ -74,7 +74,7 @@ done
 
 python3 -B docs/make_pages.py --out "$out/generated" --html "$out/html" --explain "$out/explain"
 
-cp docs/cookbook.js docs/explore.js docs/lanes.js "$out/html/"
+cp docs/cookbook.js docs/explore.js docs/lanes.js docs/twins.js "$out/html/"
 
 # D3 draws the figures that can be explored. Its licence (BSD, 3 clauses) asks for its notice beside a copy.
 cp -L /usr/share/javascript/d3/d3.min.js "$out/html/"

@@ -7,7 +7,8 @@ drawn, no page wider than the window, text that can be read against its backgrou
 of the text; the switch between light and dark switches; the menu and lists fold; the first page loads at most 300 KB in
 one second; and from the README a chapter's page, its kernel and
 its dot under the roofs are three clicks apart. A dot of a roofline and a lane of a picture can be hovered, and without
-JavaScript their SVGs are there.
+JavaScript their SVGs are there. The sliders of the other pictures change what they say, and a number that was changed in a page's
+data keeps a picture from being live.
 
     check_browser.py build/docs/html [--screenshots FOLDER]
 
@@ -24,6 +25,31 @@ from playwright.sync_api import Error, sync_playwright
 
 SAMPLE = ("index.html", "chapter_3.html", "chapter_8.html", "chapter_10.html", "guide_adding.html", "files.html")
 SCREENS = {"desktop": (1440, 900), "phone": (390, 844)}
+# (page, kind of a twin, which of these on the page, its sliders, what its title or its sentence then says)
+TWINS = (("chapter_5.html", "zoom", 0, (31,), "d0 row 7 column 6, d1 row 7 column 7, d2 row 15 column 6"),
+         ("chapter_6.html", "order", 0, (1,), "Thread 0 arrives at full and expects 32,768 bytes. full: phase 0, parity 0."),
+         ("chapter_6.html", "order", 1, (16,), "Warp 3 arrives at empty[0]. full[0]: phase 1, parity 1; empty[0]: phase 1, parity 1."),
+         ("chapter_6.html", "descriptor", 0, (0, 1), "Start 3,072, leading 1,024, stride 128"),
+         ("chapter_6.html", "descriptor", 0, (1, 3), "Start 1,120, stride 1,024"),
+         ("chapter_6.html", "stages", 0, (1, 100), "1 stage: the tensor cores wait 50 % of the time"),
+         ("chapter_6.html", "stages", 0, (4, 100), "4 stages: the tensor cores wait 0 % of the time"),
+         ("chapter_7.html", "swizzle", 0, (0, 3), "No swizzle: 8 wavefronts"),
+         ("chapter_7.html", "swizzle", 0, (2, 3), "Span of 64 bytes: 1 wavefront"),
+         ("chapter_7.html", "waves", 0, (1, 1), "Wave 1 reads 144.7 MB of A and B"),
+         ("chapter_8.html", "timeline", 0, (33,), "ping_pong: tensor cores multiply, consumer 0 store, consumer 1 multiply."),
+         ("chapter_9.html", "online_softmax", 0, (4, 1), "After 4 numbers: maximum 5, sum 1.203"),
+         ("chapter_9.html", "online_softmax", 0, (8, 2), "merge to maximum 6, sum 1.135 x 0.05 + 1.892 x 1 = 1.948."),
+         ("chapter_10.html", "attention_schedule", 0, (8, 1), "The last SM ends after 20 key tiles"),
+         ("chapter_10.html", "attention_schedule", 1, (133,), "Query tile 133 is divided among "))
+# (page, kind, a piece of its data, what it becomes, what the console then says)
+PLANTED = (("chapter_3.html", "requests", '"counted": 32,', '"counted": 31,', "32 wavefronts here, 31 counted"),
+           ("chapter_5.html", "zoom", "[0, 1, 64,", "[1, 0, 64,", "other elements"),
+           ("chapter_6.html", "descriptor", '"high": 8,', '"high": 16,', "other places"),
+           ("chapter_6.html", "stages", '"2": 616.6', '"2": 348.6', "other speeds"),
+           ("chapter_7.html", "swizzle", "9, 8, 11, 10,", "8, 9, 11, 10,", "other places"),
+           ("chapter_7.html", "waves", '"tiles": [0, 32,', '"tiles": [32, 0,', "another order"),
+           ("chapter_9.html", "online_softmax", '"sum": 1.5032', '"sum": 1.6032', "other sums"),
+           ("chapter_10.html", "attention_schedule", '"key_tiles": 7}', '"key_tiles": 6}', "other key tiles"))
 HELPERS = Path(__file__).with_suffix(".js")  # what runs in the page
 
 
@@ -203,6 +229,52 @@ class Site:
             if f"{expected} (ideal: 1)" not in title.inner_text():
                 page.wrong(f"a live picture with a stride of {stride}, swizzled: {swizzled}, says {title.inner_text()!r}")
 
+    def check_twins(self, page, names):
+        """The sliders of the other pictures change what they say."""
+        for name, kind, which, values, expected in TWINS:
+            if name not in names:
+                continue
+            self.visit(page, name)
+            page.evaluate("check.undrawn()")  # images that are drawn later would move what is hovered
+            twin = page.locator(f".twin[data-kind={kind}]").nth(which)
+            try:
+                twin.wait_for(timeout=3000)
+            except Error:
+                page.wrong(f"no live picture {which} of kind {kind}")
+                continue
+            for slider, value in zip(twin.locator("input").all(), values):
+                slider.fill(str(value))
+            said = f"{twin.locator('strong').inner_text()} | {twin.locator('.lanes-says').inner_text()}"
+            if expected not in said:
+                page.wrong(f"{kind} at {values} says {said!r}, not {expected!r}")
+            if twin.locator("g[data-says]").count():
+                twin.locator("g[data-says]").first.hover(force=True)
+                if twin.locator(".lanes-says").inner_text() == said.split(" | ")[1]:
+                    page.wrong(f"{kind}: hovering says nothing")
+
+    def check_planted(self, names):
+        """A page whose data were changed has no live picture of them, and says so."""
+        for name, kind, right, wrong, expected in PLANTED:
+            if name not in names:
+                continue
+            text = (self.folder / name).read_text(encoding="utf-8")
+            changed = self.folder / f"planted_{name}"
+            changed.write_text(text.replace(right, wrong, 1), encoding="utf-8")
+            page, said = self.browser.new_page(), []
+            page.on("console", lambda message: said.append(message.text))
+            try:
+                page.goto(changed.as_uri())
+                page.wait_for_timeout(500)
+            finally:
+                changed.unlink()
+            stays = page.locator("div.picture:not(.is-live):has(script.twin-data, script.request-data) img.picture")
+            for image in stays.all():
+                image.evaluate("image => { image.loading = 'eager'; return image.decode(); }")
+            if right not in text or not any(expected in one for one in said) or stays.count() != 1 or not stays.first.is_visible():
+                self.problems.append(f"{name}: with {wrong} as data of kind {kind} the console says {said}, and {stays.count()} pictures "
+                                     "are not live")
+            page.close()
+
     def check_without_scripts(self, name):
         """The figures that JavaScript replaces are there without it."""
         context = self.browser.new_context(java_script_enabled=False, color_scheme="light")
@@ -307,6 +379,8 @@ def main():
         site.check_search(page, "mbarrier_invalidate", "namespacecookbook.html")
         site.check_switch(page)
         site.check_first_page(page)
+        site.check_twins(page, names)
+        site.check_planted(names)
         if "chapter_3.html" in names:
             site.check_lanes(page, "chapter_3.html")
             site.check_menu(site.open("phone", "light"))

@@ -81,7 +81,7 @@
   }
   window.addEventListener("DOMContentLoaded", () => {
     if (document.querySelector("script.roofline-data")) load(["d3.min.js", "explore.js"]);
-    if (document.querySelector("script.request-data")) load(["lanes.js"]);
+    if (document.querySelector("script.request-data, script.twin-data")) load(["lanes.js", "twins.js"]);
   });
 })();
 

@@ -231,5 +231,6 @@
     box.classList.add("is-live");
   }
 
+  window.cookbookPicture = { add, colours, on, plural, range, PALETTE, WIDTH, LEFT, HIGH };  // for twins.js
   for (const data of document.querySelectorAll("script.request-data")) live(data.parentElement, JSON.parse(data.textContent));
 })();

@@ -141,7 +141,7 @@ def figure(match, base, html_folder):
 
 
 def image(match, base, html_folder):
-    """A picture of a README, which follows the colour scheme by itself; beside that of a request what lanes.js draws."""
+    """A picture of a README, which follows the colour scheme by itself; beside it what lanes.js and twins.js draw."""
     shown = re.search(r"!\[([^]\n]*)\]\(([^)\s]+)\)", match[0])
     if not shown:
         raise SystemExit(f"make_pages: {base}: no picture below {match[1].strip()} (./run plots writes it)")
@@ -149,8 +149,10 @@ def image(match, base, html_folder):
     name = Path("figures") / source.parent.name / source.name
     (html_folder / name).parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, html_folder / name)
-    data = json.dumps(pictures.live_data(match[2], match[3].split())).replace("</", "<\\/").replace("](", "]\\u0028")  # no link
-    script = f'<script type="application/json" class="request-data">{data}</script>' if data != "null" else ""
+    live, script = pictures.live_data(match[2], match[3].split()), ""
+    if live:
+        data = json.dumps(live).replace("</", "<\\/").replace("](", "]\\u0028")  # no link
+        script = f'<script type="application/json" class="{"twin" if "kind" in live else "request"}-data">{data}</script>'
     return raw(f'<div class="picture"><a href="{name}"><img class="picture" loading="lazy" alt="{html.escape(shown[1])}" '
                f'src="{name}"/></a>{script}</div>')
 

@@ -3,6 +3,7 @@
 # Records what the pictures of the chapters show again, on the SIMT backend.
 #   plots/pictures.sh            into plots/results/simt/pictures; then ./run plots draws them
 #   plots/pictures.sh FOLDER     into another folder (the test that compares them)
+# capstone-start.json is of a capstone: the test capstone_new compares it, and writes it with COOKBOOK_WRITE_PICTURES=1.
 # Needs the programs of the SIMT backend (make BACKEND=simt) and its chapter-6-timeline.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -41,7 +41,7 @@ class Pictures(unittest.TestCase):
     def test_what_is_recorded_is_what_the_levels_do(self):
         ended = run("plots/pictures.sh", self.folder, env=os.environ | {"COOKBOOK_BUILD": str(BUILD)})
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        names = sorted(file.name for file in RECORDED.glob("*.json"))
+        names = sorted(file.name for file in RECORDED.glob("*.json") if file.stem != "capstone-start")  # capstone/new_test.py
         self.assertEqual(sorted(file.name for file in self.folder.glob("*.json")), names)
         for name in names:
             with self.subTest(name):

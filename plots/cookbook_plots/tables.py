@@ -347,8 +347,9 @@ def targets(chapters, every, names, root=book.ROOT):
             yield folder / "notes.md", None, None
     for page in sorted((root / "library").glob("*/README.md")):
         yield page, None, None
-    if (root / "docs/pictures.md").exists():
-        yield root / "docs/pictures.md", None, None
+    for page in ("docs/capstones.md", "docs/pictures.md"):  # these two have pictures
+        if (root / page).exists():
+            yield root / page, None, None
     for page, text in ((root / "docs/languages.md", lambda: languages.text(results, root)),
                        (root / "docs/gpus.md", lambda: across.text(every, chapters))):
         if page.exists():

@@ -182,12 +182,36 @@ class Sidebars(Folder):
 
     def test_they_are_drawn(self):
         for name in ("tensor-core-sums", "mma-zoom", "swizzle-spans", "raster-waves", "online-softmax", "gemm-timeline",
-                     "attention-timeline", "gemm-order", "gemm-stages", "wgmma-descriptor", "promotion"):
+                     "attention-timeline", "gemm-stages", "wgmma-descriptor", "promotion", "capstone-start"):
             self.assertEqual(self.changed(name, lambda content: None)[0], 0)
             ElementTree.parse(self.folder / f"{name}.svg")
-        self.assertEqual(self.changed("attention-schedule", lambda content: None)[0], 0)
-        for name in ("queue", "last-wave"):
-            ElementTree.parse(self.folder / f"attention-schedule-{name}.svg")
+        for name, parts in (("attention-schedule", ("queue", "last-wave")), ("gemm-order", ("phases", "stage"))):
+            self.assertEqual(self.changed(name, lambda content: None)[0], 0)
+            for part in parts:
+                ElementTree.parse(self.folder / f"{name}-{part}.svg")
+
+    def test_phases_end_when_their_bytes_are_there(self):
+        """Of the barrier that the chapter's definition shows: three phases of parity 0, 1, 0, and what twins.js says of each event."""
+        svg = book.pictures(book.recorded(ROOT, "gemm-order"), ["phases"])["gemm-order-phases"].svg()
+        self.assertIn("A phase ends when 1 arrival and 32,768 bytes are complete.", svg)
+        live = book.live_data("gemm-order", ["phases"])
+        self.assertEqual(live["events"][:2] + live["events"][6:8],
+                         ["The barrier is new. full: phase 0, parity 0.",
+                          "Thread 0 arrives at full and expects 32,768 bytes. full: phase 0, parity 0.",
+                          "TMA has written 32,768 bytes. full: phase 1, parity 1.", "Warp 0 goes on. full: phase 1, parity 1."])
+        self.assertEqual({len(values) for *_, values in live["rows"]}, {len(live["events"])})
+
+        def early(data):
+            data["levels"][0]["tracks"]["warp 0"][0][2] = 3
+        self.refused("gemm-order", early, r"swizzle_128: warp 0 goes on before phase 0 of full\[0\] has ended")
+
+    def test_a_template_that_claims_something_else_is_refused(self):
+        def counted(data):  # as if its lanes read neighbours
+            request = data["levels"][0]["request"]
+            request["addresses"], request["counted"]["sectors"] = [4 * lane for lane in range(32)], 4
+        self.refused("capstone-start", counted, "level_0_naive.cuh claims 32 sectors per request; the tracer counted 4")
+        self.refused("capstone-start", lambda data: data["levels"][1]["request"]["counted"].update(sectors=5), "the addresses make 4 sectors")
+        self.refused("capstone-start", lambda data: data["levels"][1].update(level="mine"), "the template has no level_1_mine.cuh")
 
     def test_a_wrong_sum_is_refused(self):
         for number in range(5):
@@ -336,7 +360,7 @@ class Pages(Folder):
     def test_the_picture_stands_below_its_line(self):
         drawn = self.write()
         text = self.page.read_text()
-        self.assertRegex(text, r"load -->\n\n!\[The bank grid [^]]+\]\(\.\./\.\./plots/figures/pictures/copy-mine-shared-load.svg\)\n\nmore")
+        self.assertRegex(text, r"load -->\n\n!\[Bank grid [^]]+\]\(\.\./\.\./plots/figures/pictures/copy-mine-shared-load.svg\)\n\nmore")
         self.assertEqual((self.fill()[0], self.wrong(drawn)), (text, ""))
         alternative, said = re.search(r"!\[([^]]+)\]", text)[1], re.search("<desc>(.*)</desc>", next(iter(drawn.values())))[1]
         self.assertTrue(said.startswith(alternative) and len(said) > len(alternative), "the page has the first sentences only")
@@ -376,10 +400,17 @@ class Pages(Folder):
 
 
 class Book(unittest.TestCase):
+    def test_an_alternative_carries_a_number(self):
+        """It says what to see and how much, in its first sentence; no picture is only called what it is."""
+        for page in (*(ROOT / "chapters").glob("*/*.md"), *(ROOT / "docs").glob("*.md")):
+            for alternative in re.findall(rf"!\[([^]]+)\]\([./]*{book.DRAWN}/", page.read_text()):
+                with self.subTest(page.name, alternative=alternative):
+                    self.assertGreaterEqual(len(re.findall(r"\d[\d.,]*", alternative)), 2)
+
     def test_the_pages_show_what_is_recorded(self):
         """Beside `./run plots --check`: every picture is in a page, and the page's words are its own."""
         shown = set()
-        for page in (*(ROOT / "chapters").glob("*/*.md"), ROOT / "docs/pictures.md"):
+        for page in (*(ROOT / "chapters").glob("*/*.md"), *(ROOT / "docs").glob("*.md")):
             shown |= set(re.findall(rf"\]\((?:\.\./)+{book.DRAWN}/([\w-]+)\.svg\)", page.read_text()))
         self.assertEqual(shown, {file.stem for file in (ROOT / book.DRAWN).glob("*.svg")})
 

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KIT = Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else None
 TEMPLATES = ("vector", "rows", "matrix", "gemm")
 BUILT = "rows"
+PICTURE = ROOT / "plots/results/simt/pictures/capstone-start.json"
 
 
 def start(*command, **more):
@@ -79,6 +80,7 @@ class New(unittest.TestCase):
             self.assertTrue([claim for claim in level["claims"] if claim["checked_by"] == "simt"])
         done = self.must(build / "capstone-rows", "--explain", "--level", "1")
         self.assertRegex(done.stdout, r"level_1_warp_per_row\.cuh:\d+ +global +load")
+        self.what_the_picture_shows(build)
         done = self.must("ctest", "--test-dir", build, "-j2")
         self.assertIn(" traced_capstone_rows_rows ", done.stdout)
         self.assertIn(" capstone_rows_rows ", done.stdout)
@@ -104,6 +106,19 @@ class New(unittest.TestCase):
         self.assertIn("out[0][0]: got ", done.stderr)
         self.assertRegex(done.stdout, r"level_0_naive\.cuh:\d+ +global +load")
         self.what_a_student_gets_wrong(capstone, build)
+
+    def what_the_picture_shows(self, build):
+        """docs/capstones.md shows what the tracer counts of the template. COOKBOOK_WRITE_PICTURES=1 records it again."""
+        self.must(build / "capstone-rows", "--explain", "--draw", self.folder / "drawn")
+        levels = []
+        for level in ("naive", "warp_per_row"):
+            requests = json.loads((self.folder / f"drawn/rows-{level}.json").read_text())["requests"]
+            loads = [one for one in requests if (one["memory"], one["operation"]) == ("global", "load")]
+            levels.append({"level": level, "request": loads[0]})
+        document = {"schema": 1, "kind": "capstone", "from": BUILT, "levels": levels}
+        if os.environ.get("COOKBOOK_WRITE_PICTURES"):
+            PICTURE.write_text(json.dumps(document, indent=1) + "\n")
+        self.assertEqual(document, json.loads(PICTURE.read_text()), "COOKBOOK_WRITE_PICTURES=1 records it again")
 
     def what_a_student_gets_wrong(self, capstone, build):
         def edit(name, *pairs):

@@ -23,9 +23,9 @@ def queue(document):
     ends = {name: max(end for *_, end in serve([tile[2] for tile in order]))
             for name, order in (("longest", tiles), ("shortest", tiles[::-1]))}
     picture = Picture("Keys against queries under a causal mask",
-                      f"{document['tokens']:,} tokens in tiles of {rows} queries and {cols} keys. Query tile i visits key tiles 0 to i. "
-                      f"A counter assigns the tiles of {heads} heads to {SMS} SMs, the longest first: the last SM ends after "
-                      f"{ends['longest']} key tiles, with the shortest first after {ends['shortest']}.")
+                      f"Longest first, {SMS} SMs end after {ends['longest']} key tiles; shortest first, after {ends['shortest']}. Query "
+                      f"tile i visits key tiles 0 to i. {document['tokens']:,} tokens in tiles of {rows} queries and {cols} keys; a "
+                      f"counter assigns the tiles of {heads} heads.")
     picture.heading(picture.title)
     picture.paragraph(f"{document['tokens']:,} tokens, tiles of {rows} queries and {cols} keys. Columns: key tiles.", style="muted")
     picture.y += 4
@@ -91,8 +91,8 @@ def last_wave(document):
     left = document["tiles"] - document["whole_tiles"]
     longest = max(sum(count + cost for _, _, count in chunks) for chunks in blocks)
     picture = Picture("A last wave, whole and divided by keys",
-                      f"{document['tiles']} query tiles on {len(blocks)} SMs: {document['whole_tiles']} fill a wave, {left} are left. Whole, "
-                      f"they end after {2 * keys} key tiles; divided among all SMs after {keys + longest}.")
+                      f"The last {left} query tiles end after {2 * keys} key tiles; divided, after {keys + longest}. "
+                      f"{document['whole_tiles']} of {document['tiles']} fill the first wave of {len(blocks)} SMs.")
     picture.heading(picture.title)
     picture.paragraph(f"{document['tiles']} query tiles of {keys} key tiles on {len(blocks)} SMs, from left to right; time goes down. "
                       f"{left} tiles are left for a second wave.", style="muted")

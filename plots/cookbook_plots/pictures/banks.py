@@ -96,5 +96,5 @@ def remarks(request):
 
 def description(request, title):
     banks = {delivery.bank for delivery in request.deliveries}
-    return (f"The bank grid of one request of a warp. {title}. The words are in {plural(len(banks), 'bank')}: {spans(banks)}. "
+    return (f"Bank grid of one request, {title}. The words are in {plural(len(banks), 'bank')}: {spans(banks)}. "
             + " ".join(remarks(request)))

@@ -10,7 +10,7 @@ from collections import defaultdict
 
 from .. import book
 from ..results import ResultError, of_the_right_form
-from . import attention, banks, descriptor, pipeline, promotion, sectors, softmax, sums, swizzle, timeline, waves, zoom
+from . import attention, banks, descriptor, pipeline, promotion, sectors, softmax, start, sums, swizzle, timeline, waves, zoom
 from .requests import LANES, MEMORIES, Request
 
 RECORDED, DRAWN = "plots/results/simt/pictures", "plots/figures/pictures"
@@ -44,11 +44,16 @@ def of(document, words):
     return [data for data in document["requests"] if not words or words in (named(data)[:-1], named(data))]
 
 
+LIVE = {"order": pipeline.live_order, "timeline": timeline.live}
+LIVE |= dict.fromkeys(("attention_schedule", "descriptor", "online_softmax", "stages", "swizzle", "waves", "zoom"),
+                      lambda document, words: document | {"shows": " ".join(words)})
+
+
 def live_data(name, words, root=book.ROOT):
-    """What the site's lanes.js draws of a recorded request; None of a picture of another kind."""
+    """What the site's lanes.js draws of a recorded request, and twins.js of the others; None where a picture has no parameter."""
     document = read(recorded(root, name))
     if document["kind"] != "requests":
-        return None
+        return LIVE[document["kind"]](document, words) if document["kind"] in LIVE else None
     request = Request(of(document, words)[0])
     return {"where": request.where, "source": request.source, "memory": request.memory, "bytes": request.bytes,
             "rule": request.rule, "counted": request.counted, "ideal": request.ideal,
@@ -81,7 +86,7 @@ def line_now(root, request):
     return min(numbers, key=lambda number: abs(number - request.line))
 
 
-KINDS = {"requests": requests_of, "attention_schedule": attention.draw, "descriptor": descriptor.draw,
+KINDS = {"requests": requests_of, "attention_schedule": attention.draw, "capstone": start.draw, "descriptor": descriptor.draw,
          "online_softmax": softmax.draw, "order": pipeline.draw_order, "promotion": promotion.draw,
          "stages": pipeline.draw_stages, "sums": sums.draw, "swizzle": swizzle.draw,
          "timeline": timeline.draw, "waves": waves.draw, "zoom": zoom.draw}

@@ -19,9 +19,9 @@ def leading(fields):
 def draw(document, _words, _root):
     """{"": the picture}"""
     tiles = [(tile, check(tile, document["rows"])) for tile in document["tiles"]]
-    said = "; ".join(f"{name(tile)}: start {f['start']}, leading {leading(f)}, stride {f['stride']:,} bytes" for tile, f in tiles)
+    said = "; ".join(f"{name(tile)}: leading {leading(f)}, stride {f['stride']:,}" for tile, f in tiles)
     picture = Picture("A wgmma descriptor and its tile",
-                      f"A tile of A, {document['rows']} rows of 64 bf16. {said}. The first instruction reads chunks 0 and 1 of each row.")
+                      f"{said[0].upper()}{said[1:]} bytes. A tile of A, {document['rows']} rows of 64 bf16. The first instruction reads chunks 0 and 1 of each row.")
     picture.heading(picture.title)
     picture.paragraph(f"A's tile: {document['rows']} rows (m) of 64 elements (k). A chunk is 8 elements, 16 bytes. Byte fields are "
                       "stored without their lowest 4 bits.", style="muted")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A ring of stages: the two barriers of a stage as strips, from the order of a traced run, and the k-blocks of one to four
-stages in time, from measured speeds."""
+"""A ring of stages: a barrier's phases, and the two barriers of a stage, as strips from the order of a traced run; and the
+k-blocks of one to four stages in time, from measured speeds."""
 import re
 from collections import Counter
 
@@ -29,17 +29,52 @@ class Barrier:
             self.phases, self.pending = self.phases + 1, self.count
 
 
-def draw_order(document, _words, _root):
-    """{"": the strips of stage 0's barriers}, of the level with the most stages."""
+def draw_order(document, words, _root):
+    """{"phases": one barrier of the level with the fewest stages, "stage": both of stage 0 of the level with the most}, or the
+    one that `words` name."""
     rings = [(level, ring(level)) for level in document["levels"]]
     for level, count in rings:
         follow(level, count)
-    level, count = max(rings, key=lambda item: item[1])
+    found = {"phases": (phases, min(rings, key=lambda item: item[1])), "stage": (stage_0, max(rings, key=lambda item: item[1]))}
+    return {name: of(*of_ring) for name, (of, of_ring) in found.items() if not words or words == [name]}
+
+
+SHOWN_PHASES = 3
+
+
+def phases(level, _count):
+    moments, warps = first_phases(level)
+    size = moments[1]["bytes"]
+    picture = Picture(f"An mbarrier over {SHOWN_PHASES} phases",
+                      f"A phase ends when 1 arrival and {size:,} bytes are complete. Then its parity changes, and "
+                      f"{plural(warps, 'warp')} go on. {SHOWN_PHASES} phases, parities "
+                      f"{', '.join(str(phase % 2) for phase in range(SHOWN_PHASES))}.")
+    picture.heading(picture.title)
+    picture.paragraph(f"Level {level['level']}: one stage, one barrier, full. From left to right: events in the order of a traced run, "
+                      "not times. Its fourth phase begins at the right end.", style="muted")
+    picture.y += 4
+    barrier(picture, moments, "full", (INNER - LABEL) / len(moments), "full")
+    picture.legend([(PHASES[0], "a phase of parity 0"), (PHASES[1], "of parity 1"), (WAITS, "warps wait for its end")])
+    picture.paragraph(f"Thread 0 arrives and says that {size // 1024} KB will come: 0 arrivals and {size // 1024} KB are left. "
+                      "TMA writes them, and the phase ends: the counts start again, the parity changes, and the warps go on. A warp "
+                      "names the parity of the phase for which it waits: 0, 1, 0 ...")
+    return picture
+
+
+def first_phases(level):
+    """What replay() finds, from the new barrier until all warps go on after so many phases."""
+    moments, warps = replay(level, 0)
+    last = next(place for place, moment in enumerate(moments) if moment["full"][2] == SHOWN_PHASES and not moment["full"][3])
+    return [{"what": "new", "full": (1, 0, 0, set())}, *moments[:last + 1]], warps
+
+
+def stage_0(level, count):
     moments, warps = replay(level, 0)
     size = next(moment["bytes"] for moment in moments if moment["what"] == "expect")
     picture = Picture("The two barriers of a stage",
-                      f"Stage 0 of {count} in level {level['level']}, in the order of a traced run. full[0] counts 1 arrival and {size:,} "
-                      f"bytes per phase; {plural(warps, 'warp')} wait for it. empty[0] counts {warps} arrivals; thread 0 waits for it.")
+                      f"A phase of full[0] takes 1 arrival and {size:,} bytes, of empty[0] {warps} arrivals. Stage 0 of {count}: "
+                      f"{plural(warps, 'warp')} wait for full[0], thread 0 for empty[0]. Level {level['level']}, in the order of a "
+                      "traced run.")
     picture.heading(picture.title)
     picture.paragraph(f"Stage 0 of {count}, level {level['level']}. From left to right: events in the order of a traced run, not "
                       "times.", style="muted")
@@ -47,19 +82,52 @@ def draw_order(document, _words, _root):
     width = (INNER - LABEL) / len(moments)
     strip(picture, "stage 0", uses(moments, count), width)
     for name in ("full", "empty"):
-        picture.y += 5
-        picture.text(MARGIN, picture.y + 11, f"{name}[0]", 11.5, font="bold")
-        picture.y += 16
-        states = [moment[name] for moment in moments]
-        strip(picture, "arrivals left", runs([str(state[0]) for state in states]), width)
-        if name == "full":
-            strip(picture, "KB left", runs([f"{state[1] / 1024:.0f}" for state in states]), width)
-        strip(picture, "phase's parity", runs([str(state[2] % 2) for state in states]), width, PHASES)
-        waiting = runs([str(len(state[3])) for state in states])
-        strip(picture, "warps that wait", [(text, *rest) for text, *rest in waiting if text != "0"], width, [WAITS])
+        barrier(picture, moments, name, width, f"{name}[0]")
     picture.paragraph("A phase ends when no arrival and no byte is left. Then the counts start again, the parity changes, and the "
                       "warps that wait go on. The first wait for empty[0] names parity 1: it ends at once.")
-    return {"": picture}
+    return picture
+
+
+def barrier(picture, moments, name, width, called):
+    """The strips of one barrier."""
+    picture.y += 5
+    picture.text(MARGIN, picture.y + 11, called, 11.5, font="bold")
+    picture.y += 16
+    states = [moment[name] for moment in moments]
+    strip(picture, "arrivals left", runs([str(state[0]) for state in states]), width)
+    if name == "full":
+        strip(picture, "KB left", runs([f"{state[1] / 1024:.0f}" for state in states]), width)
+    strip(picture, "phase's parity", runs([str(state[2] % 2) for state in states]), width, PHASES)
+    waiting = runs([str(len(state[3])) for state in states])
+    strip(picture, "warps that wait", [(text, *rest) for text, *rest in waiting if text != "0"], width, [WAITS])
+
+
+def live_order(document, words):
+    """What twins.js steps through: the same strips, and a sentence for each event."""
+    of, which = {"phases": ("full", min), "stage": ("full[0]", max)}[words[0]]
+    level = which(document["levels"], key=ring)
+    moments, _ = first_phases(level) if of == "full" else replay(level, 0)
+    called = {name: of.replace("full", name) for name in (("full",) if of == "full" else ("full", "empty"))}
+    rows = []
+    for name in called:
+        states = [moment[name] for moment in moments]
+        rows += [[f"{called[name]} arrivals", "", [str(state[0]) for state in states]],
+                 ["parity", "parity", [str(state[2] % 2) for state in states]],
+                 ["warps that wait", "waits", [str(len(state[3])) for state in states]]]
+        if name == "full":
+            rows[1:1] = [["KB left", "", [f"{state[1] / 1024:.0f}" for state in states]]]
+    return {"kind": "order", "title": f"Level {level['level']}, event by event", "rows": rows,
+            "events": [event(moment, called) for moment in moments]}
+
+
+def event(moment, called):
+    """What happens, in words, and what each barrier then is."""
+    warp, value = moment.get("warp"), moment.get("bytes")
+    what = {"new": lambda: "The barrier is new", "expect": lambda: f"Thread 0 arrives at {called['full']} and expects {value:,} bytes",
+            "land": lambda: f"TMA has written {value:,} bytes", "arrive": lambda: f"Warp {warp} arrives at {called['empty']}",
+            "wait": lambda: f"Warp {warp} waits for {called[value]}", "go": lambda: f"Warp {warp} goes on"}[moment["what"]]()
+    states = "; ".join(f"{name}: phase {moment[key][2]}, parity {moment[key][2] % 2}" for key, name in called.items())
+    return f"{what}. {states}."
 
 
 def strip(picture, name, boxes, width, fills=None):
@@ -123,20 +191,21 @@ def follow(level, stages):
 
 def replay(level, stage):
     """The moments of one stage in order, each with the state of both barriers after it, and how many warps read. ResultError
-    where a warp goes on before its phase has ended."""
-    found = []
+    where a warp goes on before its phase has ended. A level of one stage has no empty barrier, and its names no number."""
+    found, one = [], ring(level) == 1
     for name, begin, end, *size in level["tracks"]["copies by TMA"]:
-        if name == f"copy [{stage}]":
+        if one or name == f"copy [{stage}]":
             found += [(begin, 0, "expect", None, size[0]), (end, 0, "land", None, size[0])]
     warps = warps_of(level)
     for warp, spans in warps:
         last = None
         for name, begin, end in sorted(spans, key=lambda span: span[1]):
-            if waited := re.fullmatch(r"wait (full|empty)\[(\d+)\]", name):
-                last = last if waited[1] == "empty" else int(waited[2])
-                if int(waited[2]) == stage:
+            if waited := re.fullmatch(r"wait (full|empty)(?:\[(\d+)\])?", name):
+                of = int(waited[2] or stage)
+                last = last if waited[1] == "empty" else of
+                if of == stage:
                     found += [(begin, 1, "wait", warp, waited[1]), (end, 2, "go", warp, waited[1])]
-            elif name == "wait wgmma" and last == stage:
+            elif name == "wait wgmma" and last == stage and not one:
                 found.append((end, 3, "arrive", warp, None))  # the next statement of the level
     bars = {"full": Barrier(f"full[{stage}]", 1), "empty": Barrier(f"empty[{stage}]", len(warps))}
     waiting, went, moments = {"full": set(), "empty": set()}, Counter(), []
@@ -155,7 +224,7 @@ def replay(level, stage):
             if bars[value].phases < went[value, warp] - (value == "empty"):  # the first wait for an empty stage is for parity 1
                 raise ResultError(f"{level['level']}: warp {warp} goes on before phase {bars[value].phases} of {bars[value].name} has "
                                   "ended")
-        moments.append({"what": what, "bytes": value, "warps": warps} |
+        moments.append({"what": what, "bytes": value, "warp": warp, "warps": warps} |
                        {name: (bar.pending, bar.bytes, bar.phases, set(waiting[name])) for name, bar in bars.items()})
     for bar in bars.values():
         if (bar.pending, bar.bytes) != (bar.count, 0):
@@ -174,8 +243,8 @@ def draw_stages(document, _words, _root):
             raise ResultError(f"{stages} stages: drawn as {drawn:.0f} TFLOP/s, measured {speed:.0f}: loads of {load:.2f} us and "
                               f"multiplications of {multiply:.2f} us do not explain it")
     picture = Picture("One to four stages",
-                      f"A load takes {load:.2f} us, the multiplication of a k-block {multiply:.2f} us. "
-                      + "; ".join(f"{plural(stages, 'stage')}: {speed:.0f} TFLOP/s" for stages, speed in tflops.items()) + ".")
+                      "; ".join(f"{plural(stages, 'stage')}: {speed:.0f} TFLOP/s" for stages, speed in tflops.items())
+                      + f". A load takes {load:.2f} us, the multiplication of a k-block {multiply:.2f} us.")
     picture.heading(picture.title)
     picture.paragraph(f"{document['device']}, {document['level']}, {' x '.join(f'{extent:,}' for extent in document['size'])}: a k-block "
                       f"takes {both:.2f} us with one stage, {multiply:.2f} us with {max(tflops)}. So a multiplication takes "

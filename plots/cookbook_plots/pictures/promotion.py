@@ -25,7 +25,7 @@ def draw(document, _words, _root):
                                   f"{first!r}")
     last = rows[-1]
     said = "; ".join(f"{heading(name)}: {error:.1e}" for name, error in zip(EVERY, last["errors"]))
-    picture = Picture("What promotion saves", f"Error of a sum of {last['k']:,} terms, relative to the result. {said}.")
+    picture = Picture("What promotion saves", f"Relative error of a sum of {last['k']:,} terms, {said}.")
     picture.heading(picture.title)
     picture.paragraph("Root mean square of the error, relative to C, over K.", style="muted")
     picture.y += 8

@@ -26,9 +26,8 @@ def draw(document, _words, _root):
     compare("the merged halves", pair, document["merged"][0])
     numbers = ", ".join(f"{x:g}" for x, *_ in steps)
     picture = Picture("Online softmax, one number at a time",
-                      f"The numbers {numbers}. After each: "
-                      + "; ".join(f"maximum {m:g}, sum {s:.3f}" for _, m, _, _, s in steps) + ". "
-                      f"Two halves, merged, give the same: {pair[0]:g}, {pair[1]:.3f}.")
+                      f"{len(steps)} numbers, one at a time or as two merged halves: maximum {pair[0]:g}, sum {pair[1]:.3f}. The numbers "
+                      f"{numbers}. After each: " + "; ".join(f"maximum {m:g}, sum {s:.3f}" for _, m, _, _, s in steps) + ".")
     picture.heading(picture.title)
     picture.paragraph("m: the maximum so far. New sum s: the old one times exp(old m - m), plus exp(x - m).",
                       style="muted")

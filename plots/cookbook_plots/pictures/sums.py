@@ -68,9 +68,9 @@ def draw(document, _words, _root):
     counted, lost, late, early, *_ = [Sum(data, rule) for data in document["sums"]]  # the others tell the groups' size
     bits, terms, depth = rule
     title = f"Kept: {bits} bits below the largest exponent"
-    picture = Picture(title, f"Terms of one instruction, aligned. {counted.name()}: every term counts, the sum is "
-                      f"{counted.sum:.9g}. {lost.name()}: these terms lie below the last bit that is kept and are cut off, each "
-                      f"one, so the sum is {lost.sum:.9g}. 1 and then 31 times 2^-27 make {late.sum:.9g}; the other way round "
+    picture = Picture(title, f"Terms of one instruction, aligned: {counted.name()} is {counted.sum:.9g}, {lost.name()} is {lost.sum:.9g}. "
+                      f"In the first, every term counts. In the second, the terms lie below the last bit that is kept and are cut off, each "
+                      f"one. 1 and then 31 times 2^-27 make {late.sum:.9g}; the other way round "
                       f"{early.sum:.9g}.")
     picture.heading(title)
     picture.paragraph(f"{document['device']} · mma.sync, bf16 · the {depth} terms of an instruction are added "

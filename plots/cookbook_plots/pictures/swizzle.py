@@ -17,8 +17,8 @@ def draw(document, _words, _root):
     counts = {span: wavefronts(span, places) for span, places in spans.items()}
     said = ", ".join(f"{name(span)}: {plural(count, 'wavefront')}" for span, count in counts.items())
     picture = Picture("A swizzle XORs two parts of the address",
-                      "Bits 4 to 6, the chunk of 16 bytes, are XORed with bits 7 to 9, the line of 128 bytes. Chunk 0 of eight "
-                      f"rows, which ldmatrix reads together, takes: {said}.")
+                      f"Chunk 0 of eight rows, which ldmatrix reads together, takes: {said}. Bits 4 to 6, the chunk of 16 bytes, are "
+                      "XORed with bits 7 to 9, the line of 128 bytes.")
     picture.heading(picture.title)
     bits(picture)
     picture.paragraph("Places in eight lines of 128 bytes, and the chunk that each holds. Chunk 0 of eight rows is coloured, a "

@@ -12,8 +12,9 @@ LABEL, HEIGHT, GAP = 74, 14, 4
 def draw(document, _words, _root):
     """{"": the picture}"""
     levels = [level | check(level) for level in document["levels"]]
+    short = ", ".join(f"{level['level']} {level['idle']:.0f} of {level['active']:.0f} us" for level in levels)
     said = "; ".join(f"{level['level']}: {idle(level)}" for level in levels)
-    picture = Picture("When the tensor cores multiply", f"Block 0 of {len(levels)} levels on an {document['device']}. {said}.")
+    picture = Picture("When the tensor cores multiply", f"Tensor cores idle: {short}. Block 0 of each level on an {document['device']}. {said}.")
     picture.heading(picture.title)
     slower = ", ".join(f"{level['overhead']:g}x" for level in levels)
     picture.paragraph(f"Block 0 of each level on an {document['device']}, {size_text(levels[0])}. The marks slow it down "
@@ -28,6 +29,19 @@ def draw(document, _words, _root):
     picture.legend([(MULTIPLY, "multiply"), *([(SOFTMAX, "softmax")] if softmax else []), (STORE, "pack and store"),
                     ("off", "wait")])
     return {"": picture}
+
+
+def live(document, _words):
+    """What twins.js moves a time over."""
+    found = []
+    for level in document["levels"]:
+        shown = level | check(level)
+        rows = [["tensor cores", [["multiply", *span] for span in shown["busy"]]]]
+        for name, consumer in shown["consumers"].items():
+            multiplies = [["multiply", *span] for span in joined(consumer["multiplies"])]
+            rows.append([name, multiplies + [span for span in consumer["own"] if span[0] != "wait"]])
+        found.append({"level": level["level"], "idle": f"idle {shown['idle']:.0f} of {shown['active']:.0f} us", "end": shown["end"], "rows": rows})
+    return {"kind": "timeline", "levels": found}
 
 
 def size_text(level):

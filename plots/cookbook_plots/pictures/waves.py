@@ -19,8 +19,8 @@ def draw(document, _words, _root):
     said = "; ".join(f"{name}: {megabytes(read, document):.1f} MB" for name, read in reads.items())
     waves = len(orders[0]["waves"])
     picture = Picture(f"The first {waves} waves over C, in {len(orders)} orders",
-                      f"C of {m:,} x {n:,} in tiles of {tile_m} x {tile_n}, a wave of {document['sms']} tiles at a time. What the "
-                      f"first wave reads of A and B: {said}.")
+                      f"The first wave of {document['sms']} tiles reads of A and B: {said}. C of {m:,} x {n:,} in tiles of {tile_m} x "
+                      f"{tile_n}.")
     picture.heading(picture.title)
     picture.paragraph(f"C of {m:,} x {n:,}, K {k:,}, in tiles of {tile_m} x {tile_n}; {document['sms']} SMs compute a wave of "
                       "tiles at a time.", style="muted")
