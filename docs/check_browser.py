@@ -236,9 +236,10 @@ class Site:
                 continue
             self.visit(page, name)
             page.evaluate("check.undrawn()")  # images that are drawn later would move what is hovered
-            twin = page.locator(f".twin[data-kind={kind}]").nth(which)
+            folded = page.locator("div.picture > details", has=page.locator(f".twin[data-kind={kind}]")).nth(which)
+            twin = folded.locator(".twin")
             try:
-                twin.wait_for(timeout=3000)
+                folded.locator("summary").click(timeout=3000)
             except Error:
                 page.wrong(f"no live picture {which} of kind {kind}")
                 continue
@@ -267,7 +268,7 @@ class Site:
                 page.wait_for_timeout(500)
             finally:
                 changed.unlink()
-            stays = page.locator("div.picture:not(.is-live):has(script.twin-data, script.request-data) img.picture")
+            stays = page.locator("div.picture:not(.is-live, .has-twin):has(script.twin-data, script.request-data) img.picture")
             for image in stays.all():
                 image.evaluate("image => { image.loading = 'eager'; return image.decode(); }")
             if right not in text or not any(expected in one for one in said) or stays.count() != 1 or not stays.first.is_visible():

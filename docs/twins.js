@@ -128,7 +128,7 @@
     order(data) {
       const last = data.events.length - 1;
       return {
-        controls: [["event", 0, last, 1, Math.min(6, last), (at) => `${at} of ${last}`]],
+        controls: [["event by event", 0, last, 1, Math.min(6, last), (at) => `${at} of ${last}`]],
         draw(paper, [at]) {
           const width = (INNER - LABEL) / data.events.length;
           for (const [name, what, values] of data.rows) {
@@ -289,7 +289,7 @@
           return address(tile, chunk >> 1, row, chunk & 1) !== tile.start + tile.places[i] * CHUNK;
         })) && "other places",
         controls: [["swizzle", 0, tiles.length - 1, 1, tiles.length - 1, (at) => tiles[at].swizzle],
-          ["instruction: k", 0, 3, 1, 0, (at) => `${16 * at} to ${16 * at + 15}`]],
+          ["k of the instruction", 0, 3, 1, 0, (at) => `${16 * at} to ${16 * at + 15}`]],
         draw(paper, [which, step]) {
           const tile = tiles[which], cell = INNER / 8, high = 4.5;
           for (const i of chunks) {
@@ -374,7 +374,9 @@
       console.error(`The picture of kind ${data.kind}: ${wrong} here than were recorded`);
       return;  // the picture stays
     }
-    const panel = add(box, "div", { className: "lanes twin" }), title = add(panel, "strong", {});
+    const folded = add(box, "details", {});  // the SVG above it says more in words
+    add(folded, "summary", { textContent: `Live: ${kind.controls.map(([name]) => name).join("; ")}` });
+    const panel = add(folded, "div", { className: "lanes twin" }), title = add(panel, "strong", {});
     panel.dataset.kind = data.kind;
     const sliders = kind.controls.map(([name, min, max, step, value, shown]) => {
       const label = add(panel, "label", { textContent: `${name} ` });
@@ -402,7 +404,7 @@
     }
     svg.addEventListener("pointerleave", () => { says.textContent = sentence; });
     draw();
-    box.classList.add("is-live");
+    box.classList.add("has-twin");
   }
 
   for (const data of document.querySelectorAll("script.twin-data")) live(data.parentElement, JSON.parse(data.textContent));
