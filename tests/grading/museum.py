@@ -145,6 +145,22 @@ HONEST = {
     "one_part_only": (GIVEN[:GIVEN.index("  // >>> your part")], 0, 0, "1 parts"),
     "unbalanced": (change(RIGHT, ("__syncthreads();", "__syncthreads(); }")), 0, 0, "closes what was not opened"),
 }
+# Two elements per thread and step; odd ones at an edge one by one.
+PAIRS = change(GIVEN, ("tile[C::kTile][C::kTile];", "tile[C::kTile][C::kTile + 1];"),
+               ("template <class C>\n__global__", "struct Two {\n  float a, b;\n};\ntemplate <class C>\n__global__"),
+               ("#pragma unroll\n  for (int j = 0; j < C::kTile; j += C::kThreadsY) {\n    const int y = threadIdx.y + j;\n"
+                "    const std::int64_t row = row0 + y, col = col0 + x;\n    if (row < shape.rows && col < shape.cols) {\n"
+                "      tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];\n    }\n  }\n",
+                """  for (int j = 0; j < C::kTile; j += 2 * C::kThreadsY) {
+    const int y = 2 * threadIdx.y + x / 16 + j, x2 = x % 16 * 2;
+    const std::int64_t row = row0 + y, col = col0 + x2, from = row * shape.in_pitch + col;
+    if (row < shape.rows && col + 1 < shape.cols) {
+      COPY;
+    } else if (row < shape.rows && col < shape.cols) {
+      tile[y][x2] = in[from];
+    }
+  }
+"""))
 CHEATS = {
     "precomputed_in_prepare": (with_run("", before="""  static Plan prepare(const Problem& problem, const Buffers& buffers) {
     Plan plan{problem, buffers};
@@ -200,6 +216,11 @@ __global__"""), ("= tile[x][slot<C>(x, y)]", "= reader->first(*reinterpret_cast<
     "constant_in_shared": (change(GIVEN, ("__shared__ float tile[C::kTile][C::kTile];", "__shared__ const float tile[C::kTile]"
                                           "[C::kTile] = {};"), ("tile[y][slot<C>(y, x)] =", "const_cast<float&>(tile[y][slot<C>"
                                                                 "(y, x)]) =")), 0, 0, "is const"),
+    # nvcc makes two loads of a struct of two floats, and a load per byte of memcpy.
+    "copies_a_struct": (change(PAIRS, ("COPY", "reinterpret_cast<Two&>(tile[y][x2]) = reinterpret_cast<const Two&>(in[from])")), 80, 99,
+                        "global loads of `in`: sectors = ideal: measured 2"),
+    "copies_bytes": (change(PAIRS, ("COPY", "memcpy(&tile[y][x2], &in[from], 8)")), 30, 99,
+                     "global loads of `in`: sectors = ideal: measured"),
     # What moves data where g++ instruments nothing, and what belongs to no kernel.
     "works_in_a_copy_constructor": (change(GIVEN, ("template <class C>\n__global__", """struct Held {
   const float* in;
