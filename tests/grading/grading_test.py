@@ -789,7 +789,7 @@ class WithoutTheLint(museum.InFolder):
         self.assertEqual(sandbox.run(command, 20), (0, "seen"))
 
     def test_copies_and_library_code_count(self):
-        """Every claim about `in` and `out` needs the loads by memcpy and the stores by std::copy."""
+        """The loads by memcpy and the stores by std::copy count, as accesses of a byte each."""
         text = museum.change(
             museum.RIGHT, ("tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];",
                            "float v[2];\n      memcpy(v, &in[row * shape.in_pitch + col], 4 * static_cast<size_t>(shape.rows > 0));\n"
@@ -800,9 +800,13 @@ class WithoutTheLint(museum.InFolder):
         def wrong():
             return [(row["step"], row["feedback"]) for row in grade.score(self.assignment, self.graded.run(text))
                     if not row["passed"]]
-        self.assertEqual(wrong(), [])
+        [(step, said)] = wrong()
+        self.assertEqual(step, "claims")
+        self.assertRegex(said, "loads of `in`: sectors = ideal: measured 4 .* stores of `out`: sectors = ideal: measured 4 ")
         with unittest.mock.patch.multiple(objects, COPIES=[], OF_LIBRARY=re.compile("no name")):
-            self.assertEqual([step for step, _ in wrong()], ["claims"])
+            [(step, said)] = wrong()
+            self.assertEqual(step, "claims")
+            self.assertIn("loads of `in`: sectors = ideal: measured no such access", said)
 
     @unittest.skipUnless(os.uname().machine == "x86_64", "the instruction is that of x86-64")
     def test_a_system_call_of_its_own_ends_it(self):
