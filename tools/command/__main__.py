@@ -17,7 +17,7 @@ from machine import die, say
 
 ROOT = Path.cwd()
 CALLER = Path(os.environ["COOKBOOK_CALLER"])  # where relative paths of the command line begin
-FILES = ("--json", "--timeline", "--draw", "--out", "--results", "--png")  # options whose value is a file or a folder
+FILES = ("--json", "--timeline", "--draw", "--out", "--answers", "--results", "--png")  # options whose value is a file or a folder
 WRITTEN = ("--json", "--timeline", "--out")
 HELP = {"-h", "--help"}
 backend = ""
@@ -183,6 +183,14 @@ def exercise(arguments):
     if not named:
         die("exercise takes CHAPTER.NUMBER, such as 3.1")
     number = known_chapter(named[1])
+    data = next(iter(Path().glob(f"chapters/{int(number):02}_*/exercises/exercise_{named[2]}_*.json")), None)
+    if "--hint" in arguments:
+        after = arguments[arguments.index("--hint") + 1:] or ["1"]
+        replace_by("python3", "-B", "tools/exercises", "hint", named[0], *after)
+    if data and json.loads(data.read_text())["kind"] == "read":
+        taken = with_folders(arguments[1:])
+        prepare(f"chapter-{number}", only="simt")
+        replace_by("python3", "-B", "tools/exercises", "read", named[0], "--build", "build/simt", *taken)
     # Some are a file of numbers, which a sidebar's program grades.
     for file in Path().glob(f"chapters/{int(number):02}_*/exercises/exercise_{named[2]}_*.txt"):
         program = f"chapter-{number}-{file.stem.split('_', 2)[2]}"
