@@ -233,6 +233,25 @@ TEST_P(WrongSolution, IsRejected) {
 }
 INSTANTIATE_TEST_SUITE_P(Exercise, WrongSolution, testing::ValuesIn(kWrong), name_of);
 
+// Variants of exercises (tools/exercises/variants.py), graded after those: as they are handed out,
+// and solved.
+class Variants : public testing::TestWithParam<int> {};
+TEST_P(Variants, BugsFailAndSolutionsPass) {
+  const int chapter = GetParam();
+  int number = static_cast<int>(kReasons.at(chapter).size());
+  for (const Exercise& wrong : kWrong) number += wrong.chapter == chapter;
+  const auto file = fmt::format("tests/solutions/{}/variants/variants.json", chapter);
+  const auto rows = nlohmann::json::parse(std::ifstream(build_folder() / file));
+  EXPECT_FALSE(rows.empty());
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.dump());
+    const Graded graded = grade(build_folder() / "solutions", chapter, ++number, {});
+    EXPECT_TRUE(graded.complete);
+    EXPECT_EQ(graded.passed, row.at("solved").get<bool>()) << graded.text();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Chapter, Variants, testing::Range(0, 5));
+
 // Nothing is left out: every file of every exercises/ has a row above and a solution.
 TEST(Exercises, AllAreGradedHere) {
   const fs::path source = source_path("");

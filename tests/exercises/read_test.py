@@ -8,6 +8,10 @@ import argparse
 import contextlib
 import importlib.util
 import io
+import json
+import os
+import re
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -113,6 +117,63 @@ class Reading(unittest.TestCase):
             status, _, err = graded("1.11", "", variant)
             self.assertEqual((status, err), (2, f"exercise: --variant takes a whole number from 0 to 1000000000; got '{variant}'\n"))
         self.assertEqual(graded("1.1", "")[0], 2)
+
+
+class InAClass(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_it(self, script, *arguments):
+        """(exit status, what it said)"""
+        done = subprocess.run([sys.executable, "-B", ROOT / "tools/grading" / script, "--build", BUILD, *arguments],
+                              capture_output=True, text=True, env={**os.environ, "COOKBOOK_CALLER": str(self.folder)})
+        return done.returncode, done.stdout + done.stderr
+
+    def test_each_has_a_variant_of_their_own(self):
+        (self.folder / "names").write_text("ada\nbob\n")
+        status, said = self.run_it("make.py", "new", "task", "--from", "1.11", "--students", "names")
+        self.assertEqual(status, 0, said)
+        data = json.loads((self.folder / "task/assignment.json").read_text())
+        self.assertEqual(sorted(data["variants"]), ["ada", "bob"])
+        exercise, right = catalogue.find("1.11"), {}
+        for name, number in data["variants"].items():
+            question = (self.folder / "task/handouts" / name / "question.txt").read_text()
+            variant = reading.Variant(exercise, number)
+            self.assertIn(variant.filled("n = {n} floats"), question)
+            self.assertIn("load_sectors: sectors that", question)
+            self.assertEqual((self.folder / "task/handouts" / name / exercise.file.name).read_text(), reading.blank(exercise))
+            right[name] = as_file({one: value for one, (value, _) in variant.answers(BUILD).items()})
+        class_of = {"ada": right["ada"], "bob": right["ada"], "eve": right["bob"]}
+        (self.folder / "class").mkdir()
+        for name, text in class_of.items():
+            (self.folder / f"class/{name}.txt").write_text(text)
+        status, said = self.run_it("grade.py", "task", "class", "--out", "grades")
+        self.assertEqual(status, 0, said)
+        feedback = {name: (self.folder / f"grades/feedback/{name}.txt").read_text() for name in class_of}
+        self.assertIn("ada: 100 of 100", feedback["ada"])
+        self.assertNotIn("bob: 100", feedback["bob"])  # with another's numbers
+        for text in re.findall(r"= ([0-9,]+)", right["bob"]):
+            self.assertNotIn(text, feedback["bob"])
+        self.assertIn("no variant for eve", feedback["eve"])
+        (self.folder / "class/bob.txt").write_text("load_requests: 3")
+        status, said = self.run_it("grade.py", "task", "class/bob.txt")
+        self.assertEqual((status, "answers:1: expected NAME = NUMBER" in said), (0, True), said)
+
+    def test_what_is_wrong_is_said_in_one_line(self):
+        for arguments, line in ((("--variant", "x"), "--variant takes a whole number from 0 to 1000000000; got 'x'"),
+                                (("--students", "gone"), "gone: No such file or directory")):
+            self.assertEqual(self.run_it("make.py", "new", "task", "--from", "1.11", *arguments), (2, f"assignment: {line}\n"))
+        (self.folder / "task").mkdir()
+        (self.folder / "a.txt").write_text("")
+        path = self.folder / "task/assignment.json"
+        for change, line in (({"read": "1.1"}, "1.1 is no exercise to read"), ({"read": "1"}, "read is an exercise, such as 1.11"),
+                             ({"variant": -1}, "variant, and each of variants, is a whole number from 0 to 1000000000"),
+                             ({"sizes": []}, "unknown field 'sizes'"), ({"points": 0}, "points is a number above 0"),
+                             ({"title": 3}, "the field 'title' is missing or empty")):
+            path.write_text(json.dumps({"title": "a", "read": "1.11", "variant": 17, **change}))
+            self.assertEqual(self.run_it("grade.py", "task", "a.txt"), (2, f"grade: {path}: {line}\n"))
 
 
 if __name__ == "__main__":

@@ -1,35 +1,23 @@
 # SPDX-License-Identifier: MIT
 """What ./run exercise does with an exercise's data file. Takes files as they are seen from the book's folder.
 
-  tools/exercises hint 3.2 1
+  tools/exercises hint 3.2 1 [--variant 17]
   tools/exercises read 1.11 --build build/simt [--variant 17] [--answers FILE] [--json FILE]
+  tools/exercises variant 2.2 17 [--out FILE]       the kernel of a variant, in its place or in a file
+  tools/exercises tests CHAPTER SEEDS FOLDER        variants of a chapter for tests/solutions/solutions.cmake
+  tools/exercises list [--write]                    the table of docs/exercises.md
 """
 import argparse
 import json
-import shutil
 import sys
-import textwrap
 from pathlib import Path
 
 import catalogue
 import reading
+import variants
 from catalogue import BadExercise
-
-
-def wrapped(text, indent="  "):
-    width = min(100, shutil.get_terminal_size((100, 24)).columns)
-    return "\n".join(textwrap.fill(part, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
-                     for part in text.split("\n"))
-
-
-def question_text(variant):
-    """What a student reads."""
-    exercise = variant.exercise
-    rows = [f"Exercise {exercise.key}, variant {variant.number} · {exercise.data['title']}",
-            wrapped(variant.filled(exercise.data["text"])), ""]
-    for place, lines in variant.quoted():
-        rows += [f"  {place}", *(f"    {line}".rstrip() for line in lines), ""]
-    return "\n".join(rows)
+from questions import text_of, wrapped
+from solution import BadEdits
 
 
 def read(arguments):
@@ -41,7 +29,7 @@ def read(arguments):
     shown = arguments.answers or exercise.shown()
     names = [question["name"] for question in variant.questions]
     given = reading.read_answers(reading.read_file(file, shown), names, shown)
-    print(question_text(variant))
+    print(text_of(variant))
     print(f"  Your answers, in {shown}:")
     answers = variant.answers(arguments.build)
     checks = []
@@ -64,7 +52,41 @@ def read(arguments):
 
 
 def show_hint(arguments):
-    print(wrapped(catalogue.hint(catalogue.find(arguments.exercise), arguments.which), ""))
+    exercise, number = catalogue.find(arguments.exercise), catalogue.variant_of(arguments.variant)
+    hints = variants.Variants(exercise).hints(number) if "variants" in exercise.data else exercise.data["hints"]
+    if arguments.which not in ("1", "2"):
+        raise BadExercise(f"--hint takes 1 or 2; got '{arguments.which}'")
+    print(wrapped(hints[int(arguments.which) - 1], ""))
+    return 0
+
+
+def take_variant(arguments):
+    exercise, number = catalogue.find(arguments.exercise), catalogue.variant_of(arguments.number)
+    found = variants.Variants(exercise)
+    if not arguments.out:
+        print(found.take(number))
+        return 0
+    text, out = found.text(*found.choice(number)), Path(arguments.out)
+    if out.exists() and out.read_text() != text:
+        raise BadExercise(f"{arguments.out} is there already, and is not overwritten")
+    out.write_text(text)
+    print(f"variant {number} of exercise {exercise.key} is in {arguments.out}")
+    return 0
+
+
+def write_tests(arguments):
+    exercises = [one for one in catalogue.all_exercises() if one.chapter == arguments.chapter and "variants" in one.data]
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    variants.write_for_tests(exercises, arguments.seeds, arguments.folder)
+    return 0
+
+
+def show_list(arguments):
+    if not arguments.write:
+        print(catalogue.table())
+        return 0
+    page = catalogue.ROOT / "docs/exercises.md"
+    page.write_text(catalogue.with_table(page.read_text()))
     return 0
 
 
@@ -75,6 +97,7 @@ def main(argv):
     one.set_defaults(run=show_hint)
     one.add_argument("exercise")
     one.add_argument("which")
+    one.add_argument("--variant", default="0")
     one = verbs.add_parser("read")
     one.set_defaults(run=read)
     one.add_argument("exercise")
@@ -82,10 +105,23 @@ def main(argv):
     one.add_argument("--variant", default="0")
     one.add_argument("--answers")
     one.add_argument("--json")
+    one = verbs.add_parser("variant")
+    one.set_defaults(run=take_variant)
+    one.add_argument("exercise")
+    one.add_argument("number")
+    one.add_argument("--out")
+    one = verbs.add_parser("tests")
+    one.set_defaults(run=write_tests)
+    one.add_argument("chapter", type=int)
+    one.add_argument("seeds", type=int)
+    one.add_argument("folder", type=Path)
+    one = verbs.add_parser("list")
+    one.set_defaults(run=show_list)
+    one.add_argument("--write", action="store_true")
     arguments = parser.parse_args(argv)
     try:
         return arguments.run(arguments)
-    except (BadExercise, OSError) as reason:
+    except (BadExercise, BadEdits, OSError) as reason:
         print(f"exercise: {reason}", file=sys.stderr)
         return 2
 

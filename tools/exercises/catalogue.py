@@ -63,9 +63,22 @@ def variant_of(text):
     return int(text)
 
 
-def hint(exercise, which):
-    """Hint `which`, "1" or "2"."""
-    hints = exercise.data["hints"]
-    if which not in [str(i) for i in range(1, len(hints) + 1)]:
-        raise BadExercise(f"--hint takes 1 or {len(hints)}; got '{which}'")
-    return hints[int(which) - 1]
+BEGIN, END = "<!-- exercises -->", "<!-- /exercises -->"
+
+
+def table():
+    """The list of docs/exercises.md."""
+    rows = ["| exercise | kind | about | minutes | variants |", "|---|---|---|---:|---|"]
+    for one in all_exercises():
+        about = one.data["title"]
+        drawn = "yes" if "draw" in one.data or "variants" in one.data else ""
+        rows.append(f"| [{one.key}](../{one.shown()}) | {one.kind} | {about} | {one.data['minutes']} | {drawn} |")
+    count = {kind: sum(one.kind == kind for one in all_exercises()) for kind in KINDS}
+    said = ", ".join(f"{count[kind]} to {kind}" for kind in KINDS)
+    return "\n".join([f"{sum(count.values())} exercises: {said}.", "", *rows])
+
+
+def with_table(page):
+    """The page with the list between its marks."""
+    before, _, rest = page.partition(BEGIN)
+    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{rest.partition(END)[2]}"

@@ -82,8 +82,7 @@ class Variant:
 
     def quoted(self):
         """[(file:line, its lines)] of the sources that the question shows."""
-        return [quote(self.exercise.path.parent.parent, *(self.level(part).replace("{level}", self.level(
-            self.exercise.data["level"])) for part in one)) for one in self.exercise.data["quotes"]]
+        return [quote(self.exercise.path.parent.parent, *one) for one in self.exercise.data["quotes"]]
 
 
 def options_of(spec):
