@@ -12,6 +12,7 @@ set(wrong_level_0 roofs::wrong::Words)
 set(wrong_level_1 coalescing::wrong::Pairs)
 set(wrong_level_2 sgemm::wrong::MissingBarrier)
 set(wrong_level_3 transpose::wrong::ConflictFree)
+set(wrong_level_4 sgemm::wrong::Lanes)
 
 # cookbook_assemble(<target> <name> <folder> <shadow>): the target that makes all solutions of
 # `folder`, whose edits are in solutions/<name>, in the same place of `shadow`. Sets `assembled` to
