@@ -209,6 +209,27 @@ def stored_boxes(m, n, k):
     return {"pair_sectors": m * n // 8, "boxes": ceil(m / 16) * ceil(n / 64), "box_sectors": m * n // 16}
 
 
+def arithmetic_alone(blocks, repeats):
+    return {"load_bytes": blocks * 1024, "load_sectors": blocks * 32, "store_sectors": blocks * 32}
+
+
+def packed_boxes(m, n, k):
+    packs = blocks(m, n, 128, 256) * 32 * 4
+    return {"packs": packs, "wavefronts": 4 * packs, "written": ceil(m / 16) * ceil(n / 64)}
+
+
+def who_loads(rows, cols):
+    return {"requests": rows * ceil(cols / 128), "copies": rows * ceil(cols / 512), "bytes": 4 * rows * cols}
+
+
+def two_columns(heads, q):
+    return {"single_requests": 2 * heads * q, "single_sectors": 8 * heads * q, "pair_sectors": 4 * heads * q}
+
+
+def finer_scales(m, n, k):
+    return {"scale_bytes": blocks(m, n, 128, 128) * ceil(k / 64) * 512, "a_bytes": m * k // 2 * ceil(n / 128)}
+
+
 FORMULAS = {
     "0.11": l2_traffic, "0.12": ring_start, "1.11": off_the_line, "1.12": head_and_tail, "1.13": structs,
     "2.11": who_reads_what, "2.12": words_per_fma, "2.13": tiles_and_traffic, "3.11": partial_tiles, "3.12": rows_mid_sector,
@@ -217,5 +238,6 @@ FORMULAS = {
     "8.12": narrower_tiles, "9.11": passes, "9.12": trees, "10.11": scores_in_memory, "10.12": causal_tiles,
     "10.13": shared_heads, "11.11": tables, "11.12": second_read, "12.11": scales, "12.12": wider_tiles,
     "13.11": rows_and_tiles, "13.12": adding_dq, "14.11": pairs, "14.12": atoms_of_scales, "15.11": instructions_of_copies,
-    "15.12": stored_boxes,
+    "15.12": stored_boxes, "0.13": arithmetic_alone, "6.13": packed_boxes, "9.13": who_loads, "13.13": two_columns,
+    "14.13": finer_scales,
 }

@@ -30,7 +30,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("build", type=Path)
 parser.add_argument("--seeds", type=int, default=5)
 parser.add_argument("only", nargs="*")
-given = parser.parse_args()
+given = parser.parse_intermixed_args()
 BUILD = str(given.build.resolve())
 
 
