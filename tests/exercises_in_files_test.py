@@ -4,6 +4,7 @@
 
   tests/exercises_in_files_test.py BUILD
 """
+import json
 import re
 import subprocess
 import sys
@@ -22,7 +23,9 @@ class Numbers(unittest.TestCase):
         return done.returncode, done.stdout + done.stderr
 
     def test_each(self):
-        found = sorted(ROOT.glob("chapters/*/exercises/exercise_*.txt"))
+        # Those with questions in a data file are graded by tools/exercises.
+        found = sorted(file for file in ROOT.glob("chapters/*/exercises/exercise_*.txt")
+                       if json.loads(file.with_suffix(".json").read_text())["kind"] != "read")
         self.assertTrue(found)
         for exercise in found:
             solved = ROOT / "tests/solutions" / exercise.parent.parent.name[:2] / exercise.name

@@ -121,9 +121,9 @@ void PrintTo(const Exercise& exercise, std::ostream* out) {
 const std::map<int, std::vector<Fault>> kReasons = {
     {0, {Fault::false_claim, Fault::false_claim}},
     {1, {Fault::false_claim, Fault::unwritten}},
-    {2, {Fault::wrong_result, Fault::race}},
+    {2, {Fault::wrong_result, Fault::race, Fault::false_claim}},
     {3, {Fault::false_claim, Fault::unwritten}},
-    {4, {Fault::race, Fault::race}},
+    {4, {Fault::race, Fault::race, Fault::false_claim}},
     {5, {Fault::wrong_result, Fault::race, Fault::false_claim}},
     {6, {Fault::wrong_result, Fault::race}},
     {7, {Fault::wrong_result, Fault::unwritten}},
@@ -218,9 +218,11 @@ const Exercise kWrong[] = {
     // pairs that ignore where the arrays begin
     {1, 3, Fault::misaligned, true, "01/exercise_1_pairs.wrong.diff"},
     // a warp's barrier where the block's is needed
-    {2, 3, Fault::race, false, "02/exercise_2_missing_barrier.wrong.diff"},
+    {2, 4, Fault::race, false, "02/exercise_2_missing_barrier.wrong.diff"},
     // fewer conflicts, but not none
     {3, 3, Fault::false_claim, true, "03/exercise_1_conflict_free.wrong.diff"},
+    // the conflicts of one operand for those of the other
+    {4, 4, Fault::false_claim, true, "04/exercise_3_lanes.wrong.diff"},
 };
 class WrongSolution : public testing::TestWithParam<Exercise> {};
 TEST_P(WrongSolution, IsRejected) {
@@ -232,6 +234,25 @@ TEST_P(WrongSolution, IsRejected) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Exercise, WrongSolution, testing::ValuesIn(kWrong), name_of);
+
+// Variants of exercises (tools/exercises/variants.py), graded after those: as they are handed out,
+// and solved.
+class Variants : public testing::TestWithParam<int> {};
+TEST_P(Variants, BugsFailAndSolutionsPass) {
+  const int chapter = GetParam();
+  int number = static_cast<int>(kReasons.at(chapter).size());
+  for (const Exercise& wrong : kWrong) number += wrong.chapter == chapter;
+  const auto file = fmt::format("tests/solutions/{}/variants/variants.json", chapter);
+  const auto rows = nlohmann::json::parse(std::ifstream(build_folder() / file));
+  EXPECT_FALSE(rows.empty());
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.dump());
+    const Graded graded = grade(build_folder() / "solutions", chapter, ++number, {});
+    EXPECT_TRUE(graded.complete);
+    EXPECT_EQ(graded.passed, row.at("solved").get<bool>()) << graded.text();
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Chapter, Variants, testing::Range(0, 5));
 
 // Nothing is left out: every file of every exercises/ has a row above and a solution.
 TEST(Exercises, AllAreGradedHere) {

@@ -23,7 +23,7 @@ inline Chapter chapter_2() {
   ladder.levels = rows<sgemm::Naive, sgemm::Coalesced, sgemm::SharedTile, sgemm::Register1d,
                        sgemm::Register2d, sgemm::Vectorised>();
   chapter.ladders = {ladder};
-  chapter.exercises = rows<sgemm::RowTile, sgemm::MissingBarrier>();
+  chapter.exercises = rows<sgemm::RowTile, sgemm::MissingBarrier, sgemm::WideBroadcast>();
   return chapter;
 }
 

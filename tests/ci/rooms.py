@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 SOURCES = ("*.hpp", "*.cpp", "*.cu", "*.cuh", "*.h", "*.inc", "*.py")
-PYTHON_FOLDERS = ("plots", "docs", "tools", "tools/identity", "tools/grading", "tools/slurm", "tests", "tests/ci")  # in which scripts look for modules
+PYTHON_FOLDERS = ("plots", "docs", "tools", "tools/identity", "tools/grading", "tools/exercises", "tools/slurm", "tests", "tests/ci")  # in which scripts look for modules
 MARKS = "<!-- map -->", "<!-- /map -->"
 
 

@@ -294,6 +294,39 @@ class Run(Scripts):
         self.assertEqual(self.run_it("exercise", "11.2").stdout, "11: --exercise 2\n")
         self.assertIn("--target chapter-11\n", self.log())
 
+    def test_an_exercise_to_read_asks_and_counts(self):
+        self.take("tools/exercises")
+        self.write("chapters/11_b/level_0_a.cuh", "  // [quote a]\n  x = in[i];\n  // [end quote]\n")
+        count = {"what": "requests", "operation": "load"}
+        self.write("chapters/11_b/exercises/exercise_11_a.json", json.dumps({
+            "kind": "read", "title": "a title", "ladder": "copy", "level": "a", "draw": {"n": [7]}, "size": ["n"],
+            "quotes": [["level_0_a.cuh", "a"]], "text": "n = {n}", "hints": ["first", "second"],
+            "questions": [{"name": "requests", "ask": "how many?", "think": "of 7", "count": count}]}))
+        self.write("chapters/11_b/exercises/exercise_11_a.txt", "requests = ?\n")
+        counted = json.dumps({"runs": [{"levels": [{"name": "a", "lines": [{"operation": "load", "kernel": "k", "requests": 3}]}]}]})
+        self.script("build/simt/chapter-11", f"while [ $# -gt 1 ]; do shift; done; echo '{counted}' >$1")
+        done = self.run_it("exercise", "11.11")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        for text in ("Exercise 11.11, variant 0 · a title\n  n = 7\n", "  level_0_a.cuh:2\n    x = in[i];\n",
+                     "?  requests: how many?\nexercise 11.11, variant 0: not yet\n"):
+            self.assertIn(text, done.stdout)
+        self.assertIn("--target chapter-11\n", self.log())
+        away = self.root / "away"
+        away.mkdir()
+        for answer, status, text in (("requests = 3", 0, "pass  requests"), ("requests = 4", 1, "of 7")):
+            (away / "mine.txt").write_text(answer)
+            done = self.run_it("exercise", "11.11", "--answers", "mine.txt", "--json", "out.json", cwd=away)
+            self.assertEqual((done.returncode, text in done.stdout, "= 3" in done.stdout), (status, True, False), done.stdout)
+            self.assertEqual(json.loads((away / "out.json").read_text())["passed"], status == 0)
+        self.script("build/simt/chapter-11", "echo why it fails >&2; exit 3")
+        self.assertTrue(self.run_it("exercise", "11.11").stderr.endswith("exercise: counting ended with status 3: why it fails\n"))
+        self.log()
+        self.expect(self.run_it("exercise", "11.11", "--hint"), 0, "first\n", "")
+        self.expect(self.run_it("exercise", "11.11", "--hint", "2"), 0, "second\n", "")
+        self.expect(self.run_it("exercise", "11.11", "--hint", "3"), 2, "", "exercise: --hint takes 1 or 2; got '3'\n")
+        self.expect(self.run_it("exercise", "11.9", "--hint"), 2, "", "exercise: no exercise 11.9; docs/exercises.md lists them\n")
+        self.assertEqual(self.log(), "")  # a hint builds nothing
+
     def test_help_of_a_verb_builds_nothing(self):
         self.take("docs/build.sh", "plots", "tools/identity")
         before = sorted(self.root.rglob("*"))

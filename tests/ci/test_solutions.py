@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools/grading"))
+sys.path.insert(0, str(ROOT / "tools/exercises"))
 import solution  # noqa: E402
 
 EXERCISE = "int f() {\n  return 1;\n}\nint g() {\n  return 2;\n}\n"

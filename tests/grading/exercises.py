@@ -31,10 +31,11 @@ def exercises():
     return found
 
 
-def try_exercise(name, build_folder):
+def try_exercise(name, build_folder, variant=None):
     """What is wrong with the assignment made from it, or nothing."""
     with tempfile.TemporaryDirectory() as temporary:
-        arguments = make.parse_arguments(["--build", str(build_folder), "new", "task", "--from", name, "--seed", "1"])
+        arguments = make.parse_arguments(["--build", str(build_folder), "new", "task", "--from", name, "--seed", "1",
+                                          *([] if variant is None else ["--variant", variant])])
         try:
             with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
                 of_solution, of_given = make.new(arguments, Path(temporary))

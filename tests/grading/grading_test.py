@@ -486,6 +486,13 @@ class HandedIn(museum.InFolder):
         line = next(i for i, row in enumerate(outside.split("\n"), 1) if "5 KB" in row)
         self.assertEqual(grade.edits_outside(self.assignment, outside), line)
 
+    def test_the_numbers_of_a_variant_stay(self):
+        self.assignment.pinned = "struct"
+        grade.admit(museum.RIGHT, {}, self.assignment)
+        self.assignment.pinned = "kTile = 7;"
+        with self.assertRaisesRegex(assignments.BadSubmission, "'kTile = 7;' has to stay"):
+            grade.admit(museum.RIGHT, {}, self.assignment)
+
     def test_texts_are_bounded_and_clean(self):
         self.assertEqual(grade.cleaned({"a": ["b\0\ud800c\x1b[2J\nd", 3]}), {"a": ["b??c?[2J\nd", 3]})
         self.assertLess(len(grade.cleaned("x" * (4 << 20))), 5000)
@@ -617,7 +624,7 @@ class NewAssignment(unittest.TestCase):
             found = describe(*arguments)
             return {**found, "test_sizes": found["test_sizes"][:3] + found["test_sizes"][-3:-2], "trace_size": [64, 96]}
         with unittest.mock.patch.multiple(make, describe=fewer, scaled=lambda size, draw, all_of=make.scaled: all_of(size, draw, 4)):
-            self.assertEqual(exercises.try_exercise("3.1", BUILD), "")
+            self.assertEqual(exercises.try_exercise("3.1", BUILD, variant="17"), "")
 
 
 @unittest.skipIf(BUILD is None, "needs a build folder")

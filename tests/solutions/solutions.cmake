@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # A solution is an exercise's own file with the edits of a file here: <exercise>.diff, in the folder
 # of its chapter's number or its capstone's name. <exercise>.wrong.diff makes a wrong solution.
-# tools/grading/solution.py says how an edit is written, and assembles them at build time in a
+# tools/exercises/solution.py says how an edit is written, and assembles them at build time in a
 # folder that is searched before the source tree. So for each chapter there is
 # build/simt/solutions/chapter-N and its traced twin: the chapter's own ladder.hpp, in which the
 # exercises are the solutions. What tests/exercises_test.cpp grades.
@@ -12,13 +12,14 @@ set(wrong_level_0 roofs::wrong::Words)
 set(wrong_level_1 coalescing::wrong::Pairs)
 set(wrong_level_2 sgemm::wrong::MissingBarrier)
 set(wrong_level_3 transpose::wrong::ConflictFree)
+set(wrong_level_4 sgemm::wrong::Lanes)
 
 # cookbook_assemble(<target> <name> <folder> <shadow>): the target that makes all solutions of
 # `folder`, whose edits are in solutions/<name>, in the same place of `shadow`. Sets `assembled` to
 # their files, relative to `shadow`, the wrong ones last.
 function(cookbook_assemble target name folder shadow)
   file(GLOB edits CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/solutions/${name}/*.diff)
-  set(script ${PROJECT_SOURCE_DIR}/tools/grading/solution.py)
+  set(script ${PROJECT_SOURCE_DIR}/tools/exercises/solution.py)
   set(right "")
   set(wrong "")
   foreach(file IN LISTS edits)
@@ -58,6 +59,8 @@ function(cookbook_solution_program name output source shadow)
   endforeach()
 endfunction()
 
+set(COOKBOOK_VARIANTS 5 CACHE STRING "variants 1 to this of each exercise are tested")
+
 # The shipped exercises are graded by the chapters' own executables.
 cookbook_test(exercises-test MAINTAINER "*/Shipped*.*:ChosenSizes.*:Exercises.*" exercises_test.cpp)
 set(solutions ${CMAKE_CURRENT_BINARY_DIR}/solutions)
@@ -77,6 +80,29 @@ foreach(number IN LISTS chapters)
     target_compile_definitions(solution-${number}-source PRIVATE COOKBOOK_WITHOUT_SPACES=1)
     target_link_libraries(solution-${number} PRIVATE cookbook_tune)
     target_link_libraries(solution-${number}-traced PRIVATE cookbook_tune)
+  endif()
+  # Variants of exercises, with bugs and without, as further exercises.
+  file(GLOB data CONFIGURE_DEPENDS ${source}/exercises/*.json)
+  set(kernels "")
+  foreach(file IN LISTS data)
+    file(READ ${file} text)
+    if(text MATCHES "\"variants\"")
+      string(REGEX REPLACE "[.]json$" ".cuh" kernel ${file})
+      list(APPEND kernels ${file} ${kernel})
+    endif()
+  endforeach()
+  if(kernels)
+    set(made ${solutions}/${number}/variants)
+    file(GLOB tools ${PROJECT_SOURCE_DIR}/tools/exercises/*.py)
+    file(GLOB edits ${CMAKE_CURRENT_SOURCE_DIR}/solutions/${digits}/*.diff)
+    add_custom_command(OUTPUT ${made}/variants.hpp DEPENDS ${kernels} ${tools} ${edits}
+      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/exercises tests ${number}
+        ${COOKBOOK_VARIANTS} ${made}
+      VERBATIM)
+    add_custom_target(variants-${number}-files DEPENDS ${made}/variants.hpp)
+    add_dependencies(solution-${number}-source variants-${number}-files)
+    target_include_directories(solution-${number}-source PRIVATE ${made})
+    target_compile_definitions(solution-${number}-source PRIVATE COOKBOOK_VARIANTS_FILE="variants.hpp")
   endif()
   if(assembled)
     target_compile_definitions(solution-${number}-source PRIVATE COOKBOOK_WRONG_FILE="${assembled}"

@@ -17,7 +17,7 @@ from machine import die, say
 
 ROOT = Path.cwd()
 CALLER = Path(os.environ["COOKBOOK_CALLER"])  # where relative paths of the command line begin
-FILES = ("--json", "--timeline", "--draw", "--out", "--results", "--png")  # options whose value is a file or a folder
+FILES = ("--json", "--timeline", "--draw", "--out", "--answers", "--results", "--png")  # options whose value is a file or a folder
 WRITTEN = ("--json", "--timeline", "--out")
 HELP = {"-h", "--help"}
 backend = ""
@@ -178,11 +178,41 @@ def sidebar(program, arguments):
     replace_by(f"build/{backend}/{program}", *with_folders(arguments))
 
 
+def taken_out(arguments, option):
+    """(the other arguments, the option's value or None), whether `--option v` or `--option=v`."""
+    rest, value = [], None
+    for before, argument in zip(["", *arguments], arguments):
+        if before == option:
+            value = argument
+        elif argument.startswith(option + "="):
+            value = argument.partition("=")[2]
+        elif argument != option:
+            rest.append(argument)
+    return rest, value
+
+
 def exercise(arguments):
     named = re.fullmatch(r"(\d+)\.(\d+)", arguments[0]) if arguments else None
     if not named:
         die("exercise takes CHAPTER.NUMBER, such as 3.1")
     number = known_chapter(named[1])
+    data = next(iter(Path().glob(f"chapters/{int(number):02}_*/exercises/exercise_{named[2]}_*.json")), None)
+    if "--hint" in arguments:
+        rest, wanted = taken_out(arguments[1:], "--variant")
+        after = [argument for argument in rest if argument != "--hint"] or ["1"]
+        replace_by("python3", "-B", "tools/exercises", "hint", named[0], *after, *(["--variant", wanted] if wanted else []))
+    if data and json.loads(data.read_text())["kind"] == "read":
+        taken = with_folders(arguments[1:])
+        prepare(f"chapter-{number}", only="simt")
+        replace_by("python3", "-B", "tools/exercises", "read", named[0], "--build", "build/simt", *taken)
+    taken, wanted = taken_out(arguments[1:], "--variant")
+    if wanted:
+        taken, out = taken_out(as_seen_from_caller(taken), "--out")
+        where = ["--out", out] if out else []
+        status = status_of("python3", "-B", "tools/exercises", "variant", named[0], wanted, *where)
+        if status or out:
+            sys.exit(status)
+    arguments = [named[0], *taken]
     # Some are a file of numbers, which a sidebar's program grades.
     for file in Path().glob(f"chapters/{int(number):02}_*/exercises/exercise_{named[2]}_*.txt"):
         program = f"chapter-{number}-{file.stem.split('_', 2)[2]}"
@@ -261,19 +291,22 @@ def for_assignment(arguments):
     return ()
 
 
-def is_timed(assignment):
+def field_of(assignment, name, kind):
+    """A field of an assignment.json, or None where it is not of this kind: the grader says what is wrong with it."""
     try:
-        return isinstance(json.loads(assignment.read_text()).get("speed"), dict)
+        found = json.loads(assignment.read_text()).get(name)
     except (ValueError, AttributeError):
-        return False  # the grader says what is wrong with it
+        return None
+    return found if isinstance(found, kind) else None
 
 
 def for_grade(arguments):
-    prepare("grading", only="simt")
-    # The first argument that is a folder with an assignment: speed needs a GPU's build.
+    # The first argument that is a folder with an assignment: speed needs a GPU's build, questions a chapter's program.
     files = (CALLER / argument / "assignment.json" for argument in arguments)
     assignment = next((file for file in files if file.is_file()), None)
-    if backend != "cuda" or not assignment or not is_timed(assignment):
+    chapter = re.match(r"(\d+)\.\d+$", field_of(assignment, "read", str) or "") if assignment else None
+    prepare("grading", *([f"chapter-{known_chapter(chapter[1])}"] if chapter else []), only="simt")
+    if backend != "cuda" or not assignment or field_of(assignment, "speed", dict) is None:
         return ()
     prepare("grading", only="cuda")
     return "--gpu-build", "build/cuda"

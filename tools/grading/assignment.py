@@ -53,11 +53,11 @@ class Assignment:
             need(isinstance(data.get(field, {}), dict) and all(isinstance(value, (int, float)) and value >= 0
                                                                for value in data.get(field, {}).values()),
                  f"{field} is an object with numbers")
-        for field in ("title", "file", "level"):
+        for field in ("title", "file", "level", "pinned"):
             need(isinstance(data.get(field, ""), str), f"{field} is a text")
         unknown = set(data) - {"title", "exercise", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes",
                                "hidden_trace_sizes", "seeds", "points", "claim_points", "limits", "whole_file",
-                               "includes", "files", "speed"}
+                               "includes", "files", "speed", "variant", "pinned"}
         need(not unknown, f"unknown field '{min(unknown, default='')}'")
         for field in ("title", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes", "seeds"):
             need(data.get(field), f"the field '{field}' is missing or empty")
@@ -71,7 +71,7 @@ class Assignment:
         wrong = set(data.get("limits", {})) - set(LIMITS)
         need(not wrong, f"no limit '{min(wrong, default='')}'; limits are {', '.join(LIMITS)}")
         self.drawing = False  # hidden sizes are candidates (make.py)
-        self.title, self.level = data["title"], data["level"]
+        self.title, self.level, self.pinned = data["title"], data["level"], data.get("pinned", "")
         need(re.fullmatch(r"[A-Za-z_:][\w:<>, ]*", self.level),
              "level is the name of a type, such as cookbook::transpose::ConflictFree")
         self.points = {**STEPS, **data.get("points", {})}

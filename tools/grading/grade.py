@@ -18,6 +18,7 @@ import threading
 import time
 from pathlib import Path
 
+import answers
 import assignment as assignments
 import build
 import handed_in
@@ -37,6 +38,8 @@ def admit(text, own_files, assignment):
     """(the text that is compiled, the student's headers that it includes, [(first line, text)] of the student's), or
     BadSubmission with the line that must go."""
     spliced, parts = assignments.splice(assignment, text)
+    if assignment.pinned not in spliced:
+        raise BadSubmission(f"'{assignment.pinned}' has to stay: your variant has these numbers")
     whole = assignment.regions is None
     work = [(assignment.file.name, first, part, own) for first, part, own in parts]
     included = {}
@@ -456,7 +459,8 @@ def grade_class(argv):
     sandbox.adopt()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        assignment = assignments.Assignment(caller / arguments.assignment)
+        to_read = answers.of_folder(caller / arguments.assignment)
+        assignment = to_read or assignments.Assignment(caller / arguments.assignment)
         if not submissions.exists():
             raise BadAssignment(f"there is no {arguments.submissions}")
         found = handed_in.submissions_in(submissions)
@@ -464,6 +468,10 @@ def grade_class(argv):
             raise BadAssignment(f"{arguments.submissions} has no submissions")
         if arguments.out and submissions.is_dir() and (caller / arguments.out).resolve().is_relative_to(submissions.resolve()):
             raise BadAssignment(f"--out {arguments.out} lies in the folder of the submissions, where it would be graded")
+        if to_read:
+            if arguments.slurm:
+                raise BadAssignment("--slurm is for kernels: files of answers are compared here")
+            return answers.grade_class(to_read, found, arguments.build, caller / arguments.out if arguments.out else None)
         if sandbox.kind_of_sandbox() == "limits" and not arguments.no_sandbox:
             raise BadAssignment(sandbox.NO_SANDBOX)
         builder = build.Builder(arguments.build, assignment)
@@ -471,7 +479,7 @@ def grade_class(argv):
         timing = None
         if assignment.speed and arguments.gpu_build:
             timing = speed.Speed(assignment, arguments.gpu_build, builder.folder / "grader")
-    except (BadAssignment, BadSubmission, speed.NoGpu) as reason:
+    except (BadAssignment, BadSubmission, answers.BadExercise, speed.NoGpu) as reason:
         print(f"grade: {reason}", file=sys.stderr)
         return 2
     began = time.monotonic()

@@ -15,13 +15,21 @@ import sys
 import tempfile
 from pathlib import Path
 
+import answers
 import assignment as assignments
 import build
 import grade
 import report
 import sandbox
-import solution
 from assignment import BEGIN, END, ROOT, BadAssignment, BadSubmission
+
+sys.path.insert(0, str(ROOT / "tools/exercises"))
+import catalogue
+import questions
+import solution
+import variants
+from catalogue import BadExercise
+from solution import level_in
 
 
 def describe(program, number):
@@ -32,23 +40,6 @@ def describe(program, number):
     found = json.loads(done.stdout)
     found["file"] = ROOT / found["file"][found["file"].index("chapters/"):]
     return found
-
-
-def level_in(text):
-    """The type that the file defines as its level, and the line of its struct: the one with a LevelText."""
-    rows = text.split("\n")
-    spaces = []
-    at = next((i for i, row in enumerate(rows) if "LevelText text" in row), None)
-    if at is None:
-        raise BadAssignment("the file defines no level: it has no `static constexpr LevelText text`")
-    for row in rows[:at]:
-        opened, closed = re.match(r"namespace ([\w:]+) \{", row), re.match(r"\}  // namespace", row)
-        if opened:
-            spaces.append(opened[1])
-        elif closed:
-            spaces.pop()
-    begin = max(i for i in range(at) if re.match(r"struct \w+", rows[i]))
-    return "::".join([*spaces, re.match(r"struct (\w+)", rows[begin])[1]]), begin
 
 
 def run_of(rows):
@@ -153,6 +144,14 @@ def try_solution(folder, text, build_folder):
     return assignment, outcome["checks"]
 
 
+def is_to_read(key):
+    """Whether it is an exercise with questions. One without a data file is a kernel."""
+    try:
+        return catalogue.find(key).kind == "read"
+    except BadExercise:
+        return False
+
+
 def new(arguments, caller):
     """Makes the folder. Returns what the grader found in the solution and in the file that is handed out."""
     match = re.fullmatch(r"(\d+)\.(\d+)", arguments.exercise)
@@ -161,10 +160,23 @@ def new(arguments, caller):
     folder = caller / arguments.folder
     if (folder / "assignment.json").exists():
         raise BadAssignment(f"{arguments.folder} has an assignment.json already")
+    number = None if arguments.variant is None else catalogue.variant_of(arguments.variant)
+    if is_to_read(arguments.exercise):
+        names = answers.read_names(caller / arguments.students, arguments.students) if arguments.students else []
+        draw = random.Random(arguments.seed) if arguments.seed is not None else random.SystemRandom()
+        answers.new(folder, arguments.exercise, arguments.folder, number, names, draw, questions.handout)
+        return [], []
+    if arguments.students:
+        raise BadAssignment("--students is for exercises to read: of a kernel, all get the same variant")
     found = describe(Path(arguments.build) / f"chapter-{match[1]}", match[2])
-    source = found["file"].read_text()
+    source, pinned = found["file"].read_text(), ""
     own = caller / arguments.solution if arguments.solution else None
     solved = solution_of(found["file"]) if own is None else own.read_text() if own.is_file() else None
+    if number is not None:
+        of_exercise = variants.Variants(catalogue.find(arguments.exercise))
+        numbers, place = of_exercise.choice(number)
+        source, pinned = of_exercise.text(numbers, place), of_exercise.pin(number)
+        solved = of_exercise.solved(numbers) if own is None else solved
     if solved is None:
         raise BadAssignment("there is no solution to try the sizes with: --solution names its file")
     level, _ = level_in(source)
@@ -184,6 +196,8 @@ def new(arguments, caller):
         "points": {step: points for step, points in assignments.STEPS.items() if step != "speed"},
         "limits": dict(assignments.LIMITS),
     }
+    if number is not None:
+        data.update(variant=number, **({"pinned": pinned} if pinned else {}))
     (folder / name).write_text(source)
     path = folder / "assignment.json"
     report.write_json(path, data)
@@ -268,6 +282,10 @@ def parse_arguments(argv):
     parser.add_argument("--from", dest="exercise", required=True, metavar="CHAPTER.NUMBER", help="the exercise of the "
                         "book, such as 3.1")
     parser.add_argument("--solution", metavar="FILE", help="a solution, instead of the book's: it must pass")
+    parser.add_argument("--variant", metavar="N", help="the variant of the exercise: other numbers, another bug (default: as "
+                        "it is shipped; of an exercise to read, one that is drawn)")
+    parser.add_argument("--students", metavar="FILE", help="of an exercise to read: a name per line, each gets a variant of "
+                        "their own")
     parser.add_argument("--seed", type=int, help="draw the same hidden sizes again (default: others each time)")
     return parser.parse_args(argv)
 
@@ -277,7 +295,7 @@ def main(argv):
     caller = Path(os.environ.get("COOKBOOK_CALLER", os.getcwd()))
     try:
         new(arguments, caller)
-    except (BadAssignment, BadSubmission, solution.BadEdits, build.DoesNotCompile, sandbox.TooMuch) as reason:
+    except (BadAssignment, BadSubmission, BadExercise, solution.BadEdits, build.DoesNotCompile, sandbox.TooMuch) as reason:
         print(f"assignment: {reason}", file=sys.stderr)
         return 2
     return 0

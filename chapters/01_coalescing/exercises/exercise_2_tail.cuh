@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Exercise 1.2: this copy is right for multiples of 4,096 and leaves elements unwritten for most
-// other sizes. Find and repair the planted bug: which elements does no thread write, and why?
+// Exercise 1.2: this copy is right for powers of two in aligned arrays, and leaves elements
+// unwritten for many other sizes or addresses. Find and repair the planted bug: which elements does
+// no thread write, and why?
 #pragma once
 
 #include "chapters/01_coalescing/problem.hpp"

@@ -54,6 +54,7 @@ Json level_json(const LevelResult& level) {
     json["findings"].push_back(found.message);
     json["faults"].push_back(fault_name(found.fault));
   }
+  if (!level.lines.empty()) json["lines"] = Json::parse(level.lines);
   if (level.launches) json["launches"] = to_json(*level.launches);
   return json;
 }

@@ -41,6 +41,7 @@ struct LevelResult {
   std::vector<ClaimResult> claims;
   std::shared_ptr<const Launches> launches;  ///< at the timed size; null: not recorded
   std::vector<FoundFault> findings;          ///< races, uninitialised reads ... (traced run)
+  std::string lines;                         ///< with --explain: counts per source line, as JSON
 };
 
 /// Whether nothing is wrong with a level, as far as the run could check it.

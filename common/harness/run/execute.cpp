@@ -148,6 +148,7 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run, const Librari
     if (judged) row.claims = traced.claims;
     row.findings = traced.findings;
     if (options.explain) {
+      row.lines = traced.lines;
       print_explained(ladder, row, size_text(run.size), traced.report);
       if (!judged && !row.claims.empty()) print_not_judged(ladder);
     }

@@ -77,6 +77,27 @@ nlohmann::ordered_json worst_requests(const simt::Trace& trace) {
   return requests;
 }
 
+nlohmann::ordered_json line_counts(const simt::Trace& trace) {
+  nlohmann::ordered_json lines = nlohmann::ordered_json::array();
+  for (const simt::AccessSite& site : trace.sites) {
+    lines.push_back({{"kernel", site.kernel},
+                     {"file", short_path(site.file)},
+                     {"line", site.line},
+                     {"memory", to_string(site.space)},
+                     {"operation", to_string(site.op)},
+                     {"buffer", site.buffer},
+                     {"bytes_per_lane", site.bytes_per_lane},
+                     {"requests", site.requests},
+                     {"lanes", site.lanes},
+                     {"sectors", site.sectors},
+                     {"ideal_sectors", site.ideal_sectors},
+                     {"wavefronts", site.wavefronts},
+                     {"ideal_wavefronts", site.ideal_wavefronts},
+                     {"bytes", site.bytes}});
+  }
+  return lines;
+}
+
 std::string requests_file(const std::string& folder, const std::string& ladder,
                           const std::string& level) {
   return folder + "/" + ladder + "-" + level + ".json";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The worst requests of a level as JSON, from which pictures are drawn (docs/pictures.md).
+// What a trace counted, as JSON: line by line, and the worst requests of a level, from which
+// pictures are drawn (docs/pictures.md).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,6 +14,9 @@ namespace cookbook {
 /// The lines of a trace that cost most above their ideal, at most six of each memory, the worst
 /// first, with one request each. The trace was made with simt::keep_requests.
 nlohmann::ordered_json worst_requests(const simt::Trace& trace);
+
+/// The counts of each line of a trace, in its order.
+nlohmann::ordered_json line_counts(const simt::Trace& trace);
 
 /// The file in `folder` for a level's requests.
 std::string requests_file(const std::string& folder, const std::string& ladder,

@@ -64,7 +64,8 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolati
             {"findings", findings},
             {"counters", total_counters(trace)},
             {"report", simt::explain(trace)},
-            {"requests", simt::keep_requests ? worst_requests(trace).dump() : ""}};
+            {"requests", simt::keep_requests ? worst_requests(trace).dump() : ""},
+            {"lines", line_counts(trace).dump()}};
   };
   json found;
   const Outcome outcome = run_isolated(isolation, work, found);
@@ -76,6 +77,7 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolati
   found.at("findings").get_to(result.findings);
   found.at("report").get_to(result.report);
   found.at("requests").get_to(result.requests);
+  found.at("lines").get_to(result.lines);
   return result;
 }
 

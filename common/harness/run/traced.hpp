@@ -19,6 +19,7 @@ struct TracedRun {
   std::vector<FoundFault> findings;
   std::string report;    ///< per source line, for --explain
   std::string requests;  ///< with simt::keep_requests: worst_requests() as text
+  std::string lines;     ///< line_counts() as text, for --explain --json
 };
 
 /// Runs `level` once under the tracer and checks its mechanism claims. Kernels run as `isolation`

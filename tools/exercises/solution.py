@@ -2,18 +2,19 @@
 # SPDX-License-Identifier: MIT
 """The solution of an exercise: the exercise's own file with the edits of tests/solutions/ in it.
 
-  tools/grading/solution.py EXERCISE EDITS OUT     writes the solution
+  tools/exercises/solution.py EXERCISE EDITS OUT     writes the solution
 
 An edits file explains the solution in `//` lines. Then come its edits, each after a line `@@`, as in a diff without
 line numbers: ` ` begins a line that stays, `-` one that goes and `+` one that comes. The lines that stay or go must
 occur in the exercise exactly once, so an exercise that changes there fails here and not in a test.
 """
+import re
 import sys
 from pathlib import Path
 
 
 class BadEdits(Exception):
-    """One line: which edit of which file does not fit."""
+    """One line: which edit of which file does not fit, or what is no exercise."""
 
 
 def read_edits(text, name):
@@ -34,16 +35,35 @@ def read_edits(text, name):
     return edits
 
 
-def solve(exercise, edits, name="edits"):
-    """The text of `exercise` with the text `edits` applied; errors call the edits `name`."""
+def solve(exercise, edits, name="edits", reverse=False):
+    """The text of `exercise` with the text `edits` applied; errors call the edits `name`. `reverse`: takes them back."""
     rows = exercise.split("\n")
     for number, before, after in read_edits(edits, name):
+        if reverse:
+            before, after = after, before
         found = [at for at in range(len(rows)) if before and rows[at:at + len(before)] == before]
         if len(found) != 1 or before == after:
             raise BadEdits(f"{name}:{number}: " + ("changes nothing" if before == after else
                                                    f"its lines are in the exercise {len(found)} times, not once"))
         rows[found[0]:found[0] + len(before)] = after
     return "\n".join(rows)
+
+
+def level_in(text):
+    """The type that the file defines as its level, and the line of its struct: the one with a LevelText."""
+    rows = text.split("\n")
+    spaces = []
+    at = next((i for i, row in enumerate(rows) if "LevelText text" in row), None)
+    if at is None:
+        raise BadEdits("the file defines no level: it has no `static constexpr LevelText text`")
+    for row in rows[:at]:
+        opened, closed = re.match(r"namespace ([\w:]+) \{", row), re.match(r"\}  // namespace", row)
+        if opened:
+            spaces.append(opened[1])
+        elif closed:
+            spaces.pop()
+    begin = max(i for i in range(at) if re.match(r"struct \w+", rows[i]))
+    return "::".join([*spaces, re.match(r"struct (\w+)", rows[begin])[1]]), begin
 
 
 def edits_of(exercise, root):

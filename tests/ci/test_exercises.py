@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""The data file beside each exercise: what it must say, and that its variants fit. Nothing is compiled."""
+import shutil
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+from tree import Tree
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools/exercises"))
+import catalogue  # noqa: E402
+import reading  # noqa: E402
+import solution  # noqa: E402
+import variants  # noqa: E402
+
+EXERCISES = catalogue.all_exercises()
+
+
+class Data(unittest.TestCase):
+    def test_every_exercise_has_a_kind_a_title_minutes_and_two_hints(self):
+        files = {file for kind in ("cuh", "txt") for file in ROOT.glob(f"chapters/*/exercises/exercise_*.{kind}")}
+        self.assertEqual({one.file for one in EXERCISES}, files)
+        self.assertEqual(len({one.key for one in EXERCISES}), len(EXERCISES))
+        for one in EXERCISES:
+            with self.subTest(one.key):
+                self.assertIn(one.kind, catalogue.KINDS)
+                self.assertIn(type(one.data["minutes"]), (int,))
+                self.assertEqual([*map(len, (one.data["hints"], set(one.data["hints"])))], [2, 2])
+                self.assertLess(len(one.data["title"]), 60)
+                self.assertEqual(one.kind == "read", int(one.number) > 10)  # their numbers do not move when kernels are added
+
+    def test_every_question_can_be_asked(self):
+        for one in EXERCISES:
+            if one.kind != "read":
+                continue
+            with self.subTest(one.key):
+                variant = reading.Variant(one, 1)
+                names = [question["name"] for question in variant.questions]
+                self.assertEqual(len(set(names)), len(names))
+                for text in (one.data["text"], *(question["ask"] for question in variant.questions)):
+                    self.assertNotIn("{", variant.filled(text))
+                for question in variant.questions:
+                    self.assertTrue(question["think"])
+                    for count in (question["count"], *question.get("slips", ())):
+                        self.assertLessEqual({count["what"], count.get("per", "bytes")}, {*reading.COUNTS})
+                        self.assertLessEqual({*count} - {"say"}, {"what", "per", "times", "memory", "operation", "buffer", "line",
+                                                                  "kernel", "level"})
+                        self.assertTrue({*count} & {"memory", "operation", "buffer", "line"})
+                for _, lines in variant.quoted():
+                    self.assertTrue(lines)
+                    self.assertLess(len(lines), 30)
+                self.assertEqual(one.file.read_text(), reading.blank(one), "as it is shipped")
+
+    def test_a_variant_is_drawn_alike_everywhere(self):
+        self.assertEqual([catalogue.draw("1.11", number, "n", range(1000)) for number in (0, 1, 17)], [168, 697, 846])
+
+    def test_the_list_is_that_of_the_page(self):
+        page = (ROOT / "docs/exercises.md").read_text()
+        self.assertEqual(page, catalogue.with_table(page), "python3 tools/exercises list --write")
+
+
+class Variants(unittest.TestCase):
+    def test_all_fit_and_lead_back_to_the_shipped_file(self):
+        found = 0
+        for one in EXERCISES:
+            if "variants" not in one.data:
+                continue
+            mine = variants.Variants(one)
+            self.assertIsNotNone(mine.shipped, f"{one.key} has changed: its `shipped` should be {variants.digest_of(mine.on_disk)}")
+            texts = {}
+            for numbers, place in mine.combinations():
+                with self.subTest(one.key, numbers=numbers, place=place):
+                    text = mine.text(numbers, place)
+                    self.assertNotEqual(text, mine.solved(numbers))
+                    self.assertEqual(mine.found_in(text), mine.shipped)
+                    self.assertIsNone(mine.found_in(text + "// mine\n"))
+                    self.assertIn("::variant::", solution.level_in(variants.in_namespace(text, "variant"))[0])
+                    texts[text] = numbers, place
+                    found += 1
+            self.assertEqual(len(texts), len(mine.combinations()), "some are alike")
+            self.assertEqual(mine.choice(0), (0, 0))
+            for number in range(50):
+                with self.subTest(one.key, number=number):
+                    numbers, place = mine.choice(number)
+                    for text in (mine.text(numbers, place), mine.solved(numbers)):
+                        self.assertIn(mine.pin(number), text)
+                    # The public solution is none of another variant's, where numbers differ.
+                    if numbers:
+                        self.assertNotIn(mine.pin(number), mine.solved())
+                    self.assertEqual(len(mine.hints(number)), 2)
+        self.assertGreater(found, 30)
+
+
+class Take(Tree):
+    """`tools/exercises variant` on a copy of an exercise."""
+    def setUp(self):
+        super().setUp()
+        for name in ("tools/exercises", "tests/solutions/02", "chapters/02_tiling/exercises", "chapters/05_tensor_cores/exercises"):
+            shutil.copytree(ROOT / name, self.root / name)
+        self.file = self.root / "chapters/02_tiling/exercises/exercise_2_missing_barrier.cuh"
+        self.exercise = catalogue.find("2.2")
+
+    def variant(self, number, *more, key="2.2"):
+        return subprocess.run([sys.executable, "-B", "tools/exercises", "variant", key, str(number), *more], cwd=self.root,
+                              capture_output=True, text=True)
+
+    def test_a_variant_takes_the_place_of_an_unedited_file_and_of_no_other(self):
+        shipped = self.file.read_text()
+        mine = variants.Variants(self.exercise)
+        other = next(number for number in range(1, 50) if mine.choice(number)[0] != mine.choice(17)[0])
+        for number in (17, other, 0, 17):
+            done = self.variant(number)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(self.file.read_text(), mine.text(*mine.choice(number)))
+        edited = self.file.read_text().replace("float sum = 0;", "float sum = 1;")
+        self.file.write_text(edited)
+        done = self.variant(17)
+        self.assertEqual((done.returncode, "has edits of yours" in done.stdout), (0, True))
+        for number in (other, 0):
+            done = self.variant(number)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+            self.assertRegex(done.stderr, f"has edits of yours, and its numbers are not those of variant {number}")
+        self.assertEqual(self.file.read_text(), edited)
+        done = self.variant(17, "--out", str(self.root / "a.cuh"))
+        self.assertEqual((done.returncode, "has been edited" in done.stderr), (2, True))
+        self.file.write_text(shipped)
+        for status in (0, 0):
+            self.assertEqual(self.variant(17, "--out", str(self.root / "a.cuh")).returncode, status)
+        self.assertEqual((self.root / "a.cuh").read_text(), mine.text(*mine.choice(17)))
+        (self.root / "a.cuh").write_text("mine")
+        done = self.variant(17, "--out", str(self.root / "a.cuh"))
+        self.assertEqual((done.returncode, (self.root / "a.cuh").read_text()), (2, "mine"))
+        self.assertEqual(self.file.read_text(), shipped)
+
+    def test_what_has_no_variants_says_so(self):
+        done = self.variant(1, key="5.2")
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "exercise: 5.2 has no variants; docs/exercises.md lists the exercises that have some\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Variants of exercises that are kernels: other numbers, another place of the bug.
+
+The shipped file is variant 0. `variants` in an exercise's data file says what others differ in:
+
+  "shipped": the beginning of the shipped file's SHA-256, by which an unedited file is known
+  "pin":     code that says which numbers the shipped file has, such as "kM = 16"
+  "numbers": alternatives, each {"pin": ..., "edits": [[old, new] ...], "solution": [[old, new] ...]}: `edits` are made in
+             the file and in its solution, `solution` in the solution only
+  "places":  other bugs, each {"edits": [[old, new] ...], "hints": [...]}: edits of the shipped file's solution that plant
+             one, and its hints
+
+Any other variant has numbers that are not those of the shipped file, if there are any, and one of all bugs.
+"""
+import hashlib
+import json
+
+import solution
+from catalogue import ROOT, BadExercise, draw
+
+
+class Variants:
+    """All variants of an exercise, from the text of the shipped file."""
+
+    def __init__(self, exercise):
+        if "variants" not in exercise.data:
+            raise BadExercise(f"{exercise.key} has no variants; docs/exercises.md lists the exercises that have some")
+        self.exercise, self.data = exercise, exercise.data["variants"]
+        self.numbers = [{}, *self.data.get("numbers", ())]
+        self.places = [None, *self.data.get("places", ())]
+        edits = solution.edits_of(exercise.file, ROOT)
+        self.edits = edits.read_text()
+        self.on_disk = exercise.file.read_text()
+        self.shipped = self.found_in(self.on_disk)
+
+    def choice(self, number):
+        """(which numbers, which place) of a variant."""
+        if number == 0:
+            return 0, 0
+        key = self.exercise.key
+        return (draw(key, number, "numbers", range(1, len(self.numbers))) if len(self.numbers) > 1 else 0,
+                draw(key, number, "place", range(len(self.places))))
+
+    def combinations(self):
+        return [(numbers, place) for numbers in range(len(self.numbers)) for place in range(len(self.places))]
+
+    def solved(self, numbers=0):
+        self.need_shipped()
+        text = solution.solve(self.shipped, self.edits)
+        change = self.numbers[numbers]
+        return replaced(replaced(text, change.get("edits", ())), change.get("solution", ()))
+
+    def text(self, numbers, place):
+        """What is handed out."""
+        self.need_shipped()
+        change = self.numbers[numbers]
+        if not place:
+            return replaced(self.shipped, change.get("edits", ()))
+        planted = replaced(self.solved(), self.places[place]["edits"])
+        return replaced(replaced(planted, change.get("edits", ())), change.get("solution", ()), strict=False)
+
+    def found_in(self, text):
+        """The shipped file, if `text` is an unedited variant; else None."""
+        back = lambda pairs: [(new, old) for old, new in reversed(pairs)]
+        for numbers, place in self.combinations():
+            change = self.numbers[numbers]
+            try:
+                found = text
+                if place:
+                    found = replaced(found, back(change.get("solution", ())), strict=False)
+                found = replaced(found, back(change.get("edits", ())))
+                if place:
+                    found = solution.solve(replaced(found, back(self.places[place]["edits"])), self.edits, reverse=True)
+            except (BadExercise, solution.BadEdits):
+                continue
+            if digest_of(found) == self.data["shipped"]:
+                return found
+        return None
+
+    def need_shipped(self):
+        if self.shipped is None:
+            raise BadExercise(f"{self.exercise.shown()} has been edited, and variants are made from it as it was shipped: "
+                              "move your edits away and get the file back (git checkout)")
+
+    def pin(self, number):
+        """What the file of a variant holds, whatever a student does to it: its numbers. Empty if all have the same."""
+        numbers = self.choice(number)[0]
+        return self.numbers[numbers]["pin"] if numbers else self.data.get("pin", "")
+
+    def hints(self, number):
+        """Those of a variant's bug."""
+        place = self.choice(number)[1]
+        return self.places[place]["hints"] if place else self.exercise.data["hints"]
+
+    def take(self, number):
+        """Makes the file on disk this variant. What a student has written is never overwritten."""
+        if self.shipped is not None:
+            text = self.text(*self.choice(number))
+            if text != self.on_disk:
+                self.exercise.file.write_text(text)
+                return f"{self.exercise.shown()} is now variant {number}"
+            return f"{self.exercise.shown()} is variant {number}, as it is handed out"
+        if self.pin(number) not in self.on_disk:
+            raise BadExercise(f"{self.exercise.shown()} has edits of yours, and its numbers are not those of variant {number}: "
+                              "move the file away and get it back (git checkout), or name another variant")
+        return f"{self.exercise.shown()} has edits of yours, and the numbers of variant {number}"
+
+
+def digest_of(text):
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def replaced(text, pairs, strict=True):
+    for old, new in pairs:
+        if old not in text and strict:
+            raise BadExercise(f"'{old.strip()}' is not in the text: the variants do not fit")
+        text = text.replace(old, new)
+    return text
+
+
+def in_namespace(text, inner):
+    """The text with its innermost namespace of the book in another one, so that several variants can be compiled
+    together."""
+    rows = text.split("\n")
+    at = next(i for i, row in enumerate(rows) if row.startswith("namespace cookbook"))
+    rows[at] = rows[at].replace(" {", f"::{inner} {{")
+    return "\n".join(rows)
+
+
+def chosen(exercise, seeds):
+    """(what the variants 1 to `seeds` of an exercise are, as [(numbers, place)], each once); without the shipped file."""
+    found = Variants(exercise)
+    return found, [one for one in dict.fromkeys(map(found.choice, range(1, seeds + 1))) if one != (0, 0)]
+
+
+def write_for_tests(exercises, seeds, folder):
+    """Writes variants of a chapter's exercises, and their solutions, each in a namespace of its own; variants.hpp, which
+    adds them to the chapter's exercises; and variants.json, which says in their order what they are."""
+    includes, adds, rows = [], [], []
+    for exercise in exercises:
+        found, choices = chosen(exercise, seeds)
+        made = {(numbers, place, False): found.text(numbers, place) for numbers, place in choices}
+        made.update({(numbers, 0, True): found.solved(numbers) for numbers, _ in choices if numbers})
+        for (numbers, place, solved), text in made.items():
+            inner = f"variant_{numbers}_{place}{'_solved' if solved else ''}"
+            text = in_namespace(text, inner)
+            name = f"{exercise.file.stem}.{inner}.cuh"
+            (folder / name).write_text(text)
+            includes.append(f'#include "{name}"')
+            adds.append(f"  chapter.exercises.push_back(make_any_level<{solution.level_in(text)[0]}>());")
+            rows.append({"exercise": exercise.key, "numbers": numbers, "place": place, "solved": solved})
+    (folder / "variants.hpp").write_text("\n".join([
+        "// Made by tools/exercises: change the exercises or their data files.", *includes, "namespace cookbook {",
+        "static void add_variants(Chapter& chapter) {", *adds, "}", "}  // namespace cookbook", ""]))
+    (folder / "variants.json").write_text(json.dumps(rows, indent=1) + "\n")
