@@ -102,6 +102,7 @@ if [ -s "$out/warnings.txt" ]; then
 fi
 python3 -B docs/edit_site.py "$out/html"
 python3 -B docs/make_search.py "$out/html" "$out/names.xml"
+python3 -B docs/make_slides.py "$out/html"
 python3 -B docs/check_site.py "$out/html"
 
 # In a real browser, where Playwright for Python and Chromium are installed.

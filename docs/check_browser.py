@@ -287,6 +287,29 @@ class Site:
             self.problems.append(f"{name}: no picture without JavaScript")
         context.close()
 
+    def check_slides(self, page, names):
+        """What a slide holds fits on it. The arrow keys turn them, and without scripts all are there: of one chapter."""
+        for name in names:
+            self.visit(page, name)
+            for place in page.evaluate("""all.flatMap((section, i) => (show(i + 1),
+                    [section, ...section.querySelectorAll('pre')].some((part) => part.scrollWidth > part.clientWidth + 2
+                                                                    || part.scrollHeight > part.clientHeight + 2) ? [i + 1] : []))"""):
+                page.wrong(f"slide {place} does not fit")
+        shown, texts = page.locator("section:visible"), []
+        for key in ("Home", "ArrowRight", "ArrowRight", "ArrowLeft", "End", "ArrowRight"):
+            page.keyboard.press(key)
+            texts.append(f"{shown.count()}: {page.locator('output').inner_text()}")
+        count = page.locator("section").count()
+        expected = [f"1: {place} / {count}" for place in (1, 2, 3, 2, count, count)]
+        if texts != expected:
+            page.wrong(f"the keys lead to {texts}, and not to {expected}")
+        context = self.browser.new_context(java_script_enabled=False)
+        plain = context.new_page()
+        plain.goto((self.folder / names[-1]).as_uri())
+        if plain.locator("section:visible").count() != count:
+            page.wrong("without scripts some slides are hidden")
+        context.close()
+
     def check_first_page(self, page):
         """How much it loads, and how soon."""
         loaded = set()
@@ -386,6 +409,7 @@ def main():
             site.check_lanes(page, "chapter_3.html")
             site.check_menu(site.open("phone", "light"))
             site.check_taps(site.open("phone", "light"), "chapter_3.html")
+        site.check_slides(page, [file.name for file in sorted(folder.glob("slides_*.html"))])
         if "chapter_8.html" in names:
             site.check_dots(page, "chapter_8.html")
         for name in ("chapter_3.html", "chapter_10.html"):

@@ -417,7 +417,8 @@ def chapter_page(info, pages, html_folder, explained, levels):
     title = f"{info.number} · {title[:1].upper()}{title[1:]}"
     body = convert(link_levels(without_title(text), info), info.path, pages, html_folder, levels, f"chapter_{info.number}")
     code = level_sections(info, explained)
-    out = [f"# {title} {{#chapter_{info.number}}}\n", CONTENTS, body]
+    slides = raw(f'<p>For the lecture hall: <a href="slides_{info.number}.html">slides</a></p>')  # docs/make_slides.py
+    out = [f"# {title} {{#chapter_{info.number}}}\n", CONTENTS, slides, body]
     if code:
         out += [f"\n# The code, level by level {{#chapter_{info.number}_code}}\n",
                 "Each level with what it changed against the one before: added lines are green, removed ones red.\n",

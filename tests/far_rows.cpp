@@ -32,17 +32,16 @@ CheckResult check_far_rows(const LevelEntry& level, const Ladder& ladder,
   HostTensors tensors;
   std::vector<DeviceMemory> memory;
   DevicePointers pointers;
-  for (std::size_t i = 0; i < near_specs.size(); ++i) {
-    HostTensor tensor(near_specs[i]);
-    if (tensor.spec.role == Role::output) {
-      poison(tensor);
-    } else {
-      draw(tensor, layout.kind, 1);
-    }
-    memory.emplace_back(far_specs[i].bytes(), far_specs[i].name);
-    copy_rows(tensor, memory.back(), far_specs[i].pitch, true);
-    pointers.by_name[tensor.spec.name] = memory.back().data();
-    tensors.list.push_back(std::move(tensor));
+  for (const TensorSpec& spec : near_specs) {
+    HostTensor& tensor = tensors.list.emplace_back(spec);
+    spec.role == Role::output ? poison(tensor) : draw(tensor, layout.kind, 1);
+  }
+  near->complete_inputs(tensors);
+  for (std::size_t i = 0; i < far_specs.size(); ++i) {
+    const TensorSpec& spec = far_specs[i];
+    memory.emplace_back(spec.bytes(), spec.name);
+    copy_rows(tensors.list[i], memory.back(), spec.pitch, true);
+    pointers.by_name[spec.name] = memory.back().data();
   }
   std::function<void(Stream)> run;
   try {

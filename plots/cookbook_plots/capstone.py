@@ -11,8 +11,6 @@ Results are FOLDER/results/*.json, as `./run FOLDER --json FOLDER/results/NAME.j
 import argparse
 import html
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -21,16 +19,9 @@ from pathlib import Path
 
 from . import book, cli, figures, style, tables
 from .pictures import book as pictures
+from .pdf import NONE, write_pdf
 from .results import Counted, ResultError, Results, load, of_the_right_form, read_run, traffic
 from .staging import Staging, ended
-
-PDF_TOOLS = {  # program: its arguments for a page and a PDF
-    **{name: lambda page, pdf: ["--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
-                                f"--print-to-pdf={pdf}", page.resolve().as_uri()]
-       for name in ("chromium", "chromium-browser", "google-chrome")},
-    "weasyprint": lambda page, pdf: [str(page), str(pdf)],
-    "wkhtmltopdf": lambda page, pdf: ["--quiet", str(page), str(pdf)],
-}
 
 
 @dataclass
@@ -294,20 +285,6 @@ def page(capstone):
             f"<style>{STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n")
 
 
-def write_pdf(file, pdf):
-    """The program that wrote it, or None."""
-    for name, arguments in PDF_TOOLS.items():
-        if not shutil.which(name):
-            continue
-        try:
-            done = subprocess.run([name, *arguments(file, pdf)], capture_output=True, timeout=120)
-        except subprocess.TimeoutExpired:
-            continue
-        if done.returncode == 0 and pdf.exists():
-            return name
-    return None
-
-
 def report(capstone):
     file, pdf = capstone.folder / "report.html", capstone.folder / "report.pdf"
     with Staging() as files:
@@ -317,7 +294,7 @@ def report(capstone):
     if tool := write_pdf(file, pdf):
         print(f"wrote {pdf} ({tool})")
     else:
-        print("no PDF: no chromium, google-chrome, weasyprint or wkhtmltopdf here; a browser can print the page")
+        print(NONE)
 
 
 def main(arguments=None):

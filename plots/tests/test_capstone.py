@@ -6,7 +6,7 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-from cookbook_plots import book, capstone, own, results
+from cookbook_plots import book, capstone, own, pdf, results
 
 from .fixtures import Folder, said
 
@@ -45,7 +45,7 @@ class Capstone(Folder):
         self.file(f"results/{name}", {"schema": 1, "runs": runs})
 
     def call(self, verb):
-        with mock.patch.object(capstone.shutil, "which", return_value=None):
+        with mock.patch.object(pdf.shutil, "which", return_value=None):
             return said(capstone.main, [verb, str(self.folder)])
 
     def report(self):
@@ -177,10 +177,16 @@ class Capstone(Folder):
             if command[0] == "weasyprint":
                 Path(command[2]).write_text("pdf")
             return mock.Mock(returncode=0)
-        with mock.patch.object(capstone.shutil, "which", side_effect=lambda name: name in ("chromium", "weasyprint")), \
-                mock.patch.object(capstone.subprocess, "run", side_effect=print_it):
-            self.assertEqual(capstone.write_pdf(self.folder / "report.html", self.folder / "report.pdf"), "weasyprint")
+        with mock.patch.object(pdf.shutil, "which", side_effect=lambda name: name in ("chromium", "weasyprint")), \
+                mock.patch.object(pdf.subprocess, "run", side_effect=print_it):
+            self.assertEqual(pdf.write_pdf(self.folder / "report.html", self.folder / "report.pdf"), "weasyprint")
         self.assertEqual(started, ["chromium", "weasyprint"])  # the first said that it was done and wrote nothing
+
+    def test_what_somebody_else_has_made_is_printed_in_the_browsers_sandbox(self):
+        for root, trusted, expected in ((False, False, False), (False, True, True), (True, False, True)):
+            with mock.patch.object(pdf.os, "geteuid", return_value=0 if root else 1000):
+                said = pdf.TOOLS["chromium"](self.folder / "report.html", self.folder / "report.pdf", trusted)
+            self.assertEqual("--no-sandbox" in said, expected)
 
     def test_the_worst_request_of_each_level_is_drawn(self):
         self.write("a.json", counted_run())

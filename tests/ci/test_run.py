@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pty
+import re
 import shutil
 import subprocess
 import threading
@@ -502,6 +503,22 @@ class Capstones(Scripts):
             self.assertEqual((self.outside / "plain" / name).read_text(),
                              (ROOT / "tools/capstone/templates/vector" / name).read_text())
 
+    def test_every_topic_has_a_statement_the_questions_and_a_first_level(self):
+        topics = sorted(os.listdir(ROOT / "tools/capstone/topics"))
+        self.assertEqual(len(topics), 8)
+        for topic in topics:
+            _, said = self.passes("new", f"My {topic}", f"--topic={topic}")
+            self.assertIn("README.md has the task.", said)
+            made = self.outside / f"My {topic}"
+            self.assertEqual(sorted(file.name for file in made.iterdir() if file.name != ".git"),
+                             ["README.md", "ladder.hpp", "level_0_naive.cuh", "problem.hpp"])
+            text = (made / "README.md").read_text()
+            self.assertTrue(text.startswith(f"# my_{topic.replace('-', '_')}\n"), text)
+            headings = re.findall("(?m)^## (.*)", text)
+            self.assertEqual(headings[:5], ["The problem", "The roof", "What a good ladder looks like",
+                                            "What a library reaches", "1. What is slow, and why?"])
+            self.assertEqual(len(headings), 9)
+
     def test_it_is_a_repository_of_its_own_unless_it_lies_in_one(self):
         self.run_it("new", "alone")
         self.assertTrue((self.outside / "alone/.git").is_dir())
@@ -521,7 +538,10 @@ class Capstones(Scripts):
                                (("a", "--from", "scan"), "--from takes vector, rows, matrix or gemm; got 'scan'"),
                                (("a", "--from"), "--from takes vector, rows, matrix or gemm"),
                                (("a", "--form", "rows"),
-                                "new takes no '--form' (./run new PATH [--from vector|rows|matrix|gemm])"),
+                                "new takes no '--form' (./run new PATH [--from vector|rows|matrix|gemm | --topic TOPIC])"),
+                               (("a", "--topic", "scan"), "--topic takes top-k, radix-sort, stencil-3d, fft-1024, n-body, "
+                                "breadth-first-search, sparse-attention or layernorm-backward; got 'scan'"),
+                               (("a", "--topic=top-k", "--from=rows"), "new takes --from or --topic, not both"),
                                (("3d",), "the folder of a capstone needs a name that begins with a letter: not 3d")):
             self.assertEqual(self.refusal("new", *arguments), f"run: {why}\n")
         self.assertEqual(sorted(os.listdir(self.outside)), ["empty", "full"])

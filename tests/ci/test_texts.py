@@ -34,6 +34,27 @@ def says(text, quoted, line):
     return bool(numbers) and int(float(numbers[-1]) + 0.5) == int(quoted.replace(",", ""))
 
 
+def unknown(text):
+    """Of the tests `Suite.Name` and the exercises N.M that a page names, those that there are not."""
+    tests = "".join(file.read_text() for file in (ROOT / "tests").glob("*.cpp"))
+    for suite, name in re.findall(r"`([A-Z]\w+)\.([A-Z]\w+)`", text):
+        if not re.search(rf"TEST(?:_F)?\({suite},\s+{name}\)", tests):
+            yield f"{suite}.{name}"
+    for number, order in re.findall(r"[Ee]xercises? (\d+)\.(\d+)", text):
+        if not list(ROOT.glob(f"chapters/{int(number):02}_*/exercises/exercise_{order}_*")):
+            yield f"{number}.{order}"
+
+
+class Elsewhere(unittest.TestCase):
+    def test_the_tests_and_exercises_that_it_names_are_there(self):
+        text = (ROOT / "docs/elsewhere.md").read_text()
+        self.assertTrue(re.search(r"`Tuner\.\w+`", text))
+        self.assertEqual(list(unknown(text)), [])
+
+    def test_others_are_missed(self):
+        self.assertEqual(list(unknown("`Tuner.Sings`, exercise 1.99")), ["Tuner.Sings", "1.99"])
+
+
 class Quotes(unittest.TestCase):
     def test_a_quoted_figure_is_in_the_recorded_output(self):
         for chapter, quoted, file, line in QUOTES:

@@ -375,6 +375,7 @@ VERBS = {
     "new": lambda arguments: new(arguments, CALLER),
     "assignment": lambda arguments: tool("tools/grading/make.py", arguments, for_assignment),
     "grade": lambda arguments: tool("tools/grading/grade.py", arguments, for_grade),
+    "written": lambda arguments: replace_by("python3", "-B", "tools/grading/written.py", *(arguments or ["--help"])),
     "profile": lambda arguments: script("plots/profile.sh", arguments if HELP & {*arguments} else with_folders(arguments)),
     "roofline": lambda arguments: replace_by("plots/run.sh", "--program", *arguments),
     "compare": lambda arguments: replace_by("plots/compare.sh", *with_folders(arguments)),

@@ -11,6 +11,8 @@ from building import build, configure, kinds, make_targets
 from machine import die, say
 
 TEMPLATES = ("vector", "rows", "matrix", "gemm")
+TOPICS = ("top-k", "radix-sort", "stencil-3d", "fft-1024", "n-body", "breadth-first-search", "sparse-attention",
+          "layernorm-backward")
 
 
 def as_identifier(folder):
@@ -54,24 +56,37 @@ class Capstone:
             self.build(kind, "kit-tests", self.program, f"levels-test-{self.program}", *traced)
 
 
+def files_of(kind, name):
+    """What a new capstone is made of: names and texts."""
+    made = Path("tools/capstone")
+    questions = (made / "templates/README.md").read_text()
+    files = {file.name: file.read_text() for file in (made / kind / name).iterdir()}
+    # A topic states its problem, and the same questions are to be answered.
+    statement = files.get("README.md")
+    files["README.md"] = f"{statement}\n{questions[questions.index('## 1.'):]}" if statement else questions
+    return files
+
+
 def new(arguments, caller):
-    given, template, rest = None, "vector", list(arguments)
+    given, chosen, rest = None, {}, list(arguments)
+    names = {"--from": TEMPLATES, "--topic": TOPICS}
     while rest:
-        argument = rest.pop(0)
-        if argument == "--from":
-            template = rest.pop(0) if rest else die(f"--from takes {', '.join(TEMPLATES[:-1])} or {TEMPLATES[-1]}")
-        elif argument.startswith("--from="):
-            template = argument.partition("=")[2]
-        elif argument.startswith("-"):
-            die(f"new takes no '{argument}' (./run new PATH [--from {'|'.join(TEMPLATES)}])")
+        option, equals, value = rest.pop(0).partition("=")
+        if option in names:
+            takes = f"{option} takes {', '.join(names[option][:-1])} or {names[option][-1]}"
+            chosen[option] = value if equals else rest.pop(0) if rest else die(takes)
+            if chosen[option] not in names[option]:
+                die(f"{takes}; got '{chosen[option]}'")
+        elif option.startswith("-"):
+            die(f"new takes no '{option}' (./run new PATH [--from {'|'.join(TEMPLATES)} | --topic TOPIC])")
         elif given:
-            die(f"new takes one folder: not '{given}' and '{argument}'")
+            die(f"new takes one folder: not '{given}' and '{option}{equals}{value}'")
         else:
-            given = argument
+            given = f"{option}{equals}{value}"
+    if len(chosen) > 1:
+        die("new takes --from or --topic, not both")
     if not given:
         die("new takes the folder to make, such as ~/my_scan")
-    if template not in TEMPLATES:
-        die(f"--from takes {', '.join(TEMPLATES[:-1])} or {TEMPLATES[-1]}; got '{template}'")
     folder = caller / given
     name = as_identifier(folder)
     if folder.exists() and not folder.is_dir():
@@ -82,19 +97,19 @@ def new(arguments, caller):
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
         die(f"cannot make the folder {given}")
-    templates = Path("tools/capstone/templates")
+    topic = chosen.get("--topic")
     try:
-        for file in (templates / "README.md", *(templates / template).iterdir()):
-            (folder / file.name).write_text(file.read_text().replace("capstone_name", name))
+        for file, text in files_of("topics" if topic else "templates", topic or chosen.get("--from", "vector")).items():
+            (folder / file).write_text(text.replace("capstone_name", name))
     except OSError:
         die(f"cannot write into the folder {given}")
     # Where it lies in a repository already, that one keeps it.
     if shutil.which("git") and subprocess.run(["git", "-C", folder, "rev-parse", "--git-dir"], capture_output=True,
                                               check=False).returncode:
         subprocess.run(["git", "-C", folder, "init", "-q"], capture_output=True, check=False)
-    typed = shlex.quote(given)
+    typed, task = shlex.quote(given), " README.md has the task." if topic else ""
     say(f"""Made {given}. Next:
   ./run {typed}             build it and print its ladder
   ./run {typed} --explain   its memory traffic, line by line
   ./run test {typed}        every level over odd sizes, layouts and inputs
-Levels are the files level_*.cuh, listed in ladder.hpp; problem.hpp says what is computed.""")
+Levels are the files level_*.cuh, listed in ladder.hpp; problem.hpp says what is computed.{task}""")
