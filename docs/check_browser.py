@@ -128,11 +128,15 @@ class Site:
         self.visit(page, name)
         page.wait_for_selector(".explore svg a.mark")
         dot = page.locator(".explore a.mark").nth(1)
-        dot.scroll_into_view_if_needed()
-        dot.locator("path").hover(force=True)
-        try:
-            page.wait_for_selector(".explore-tip:visible", timeout=3000)
-        except Error:
+        for _ in range(3):  # on a busy machine the page may still move below the mouse
+            dot.scroll_into_view_if_needed()
+            dot.locator("path").hover(force=True)
+            try:
+                page.wait_for_selector(".explore-tip:visible", timeout=2000)
+                break
+            except Error:
+                page.mouse.move(0, 0)
+        else:
             page.wrong("hovering a dot shows nothing")
             return
         text = page.inner_text(".explore-tip")
