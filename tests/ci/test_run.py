@@ -414,6 +414,7 @@ class Run(Scripts):
                                  (("11",), "-LE ^maintainer$ -R ^(traced_)?chapter_11([._]|$)")):
             self.passes("test", *arguments)
             self.assertEqual(self.log("ctest"), f"--test-dir build/simt -j 2 --output-on-failure {tests}".rstrip() + "\n")
+            self.assertEqual("--target solutions" in self.log(), arguments == ("--maintainer",))
 
     def chosen(self, *arguments, tests=(), **more):
         """The targets that `./run test` builds for these arguments, where ctest knows these tests, and how it ends."""
@@ -430,11 +431,13 @@ class Run(Scripts):
                  {"name": "traced_capstone_scan_NOT_BUILT",
                   "command": ["/bin/cmake", "-E", "false", "levels-traced-test-capstone-scan"]},
                  {"name": "harness-test_NOT_BUILT"},
+                 {"name": "Exercises.All", "command": [f"{build}/exercises-test", "--gtest_filter=a"]},
                  {"name": "check_programs", "command": ["/usr/bin/python3", "-B", "test.py"]}]
         for choice in (("-R", "scan"), ("-Rscan",), ("--tests-regex=scan",), ("-V", "-L", "x"), ("--label-regex", "x")):
             built, asked, said = self.chosen(*choice, tests=tests)
-            self.assertEqual(built, ["--build build/simt -j 2 --target harness-test levels-test-capstone-scan "
-                                     "levels-traced-test-capstone-scan needs-check_programs"])
+            self.assertEqual(built, ["--build build/simt -j 2 --target exercises-test harness-test "
+                                     "levels-test-capstone-scan levels-traced-test-capstone-scan "
+                                     "needs-check_programs solutions"])
             words = " ".join(choice)
             self.assertEqual(asked, f"--test-dir build/simt --show-only=json-v1 -LE ^maintainer$ {words}\n"
                                     "--test-dir build/simt -j 2 --output-on-failure -LE ^maintainer$ "

@@ -796,23 +796,21 @@ class WithoutTheLint(museum.InFolder):
         self.assertEqual(sandbox.run(command, 20), (0, "seen"))
 
     def test_copies_and_library_code_count(self):
-        """What memcpy and std::copy load and store counts, where they copy bytes as an access each."""
+        """The loads by memcpy and the stores by std::copy count, as accesses of a byte each."""
         text = museum.change(
             museum.RIGHT, ("tile[y][slot<C>(y, x)] = in[row * shape.in_pitch + col];",
                            "float v[2];\n      memcpy(v, &in[row * shape.in_pitch + col], 4 * static_cast<size_t>(shape.rows > 0));\n"
                            "      tile[y][slot<C>(y, x)] = v[0];"),
             ("out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];",
-             "const float* from = &tile[x][slot<C>(x, y)];\n      "
-             "std::copy(from, from + (shape.rows > 0), &out[col * shape.out_pitch + row]);"))
+             # As bytes: of a copy of one float the library of g++ 13 makes an assignment.
+             "const auto* from = reinterpret_cast<const char*>(&tile[x][slot<C>(x, y)]);\n      "
+             "std::copy(from, from + 4 * (shape.rows > 0), reinterpret_cast<char*>(&out[col * shape.out_pitch + row]));"))
         def wrong():
             return [(row["step"], row["feedback"]) for row in grade.score(self.assignment, self.graded.run(text))
                     if not row["passed"]]
         [(step, said)] = wrong()
         self.assertEqual(step, "claims")
-        self.assertRegex(said, "loads of `in`: sectors = ideal: measured 4 ")
-        # The library of g++ 13 makes an assignment of a copy of one element: an honest store of four bytes.
-        if "stores" in said:
-            self.assertRegex(said, "stores of `out`: sectors = ideal: measured 4 ")
+        self.assertRegex(said, "loads of `in`: sectors = ideal: measured 4 .* stores of `out`: sectors = ideal: measured 4 ")
         with unittest.mock.patch.multiple(objects, COPIES=[], OF_LIBRARY=re.compile("no name")):
             [(step, said)] = wrong()
             self.assertEqual(step, "claims")

@@ -180,6 +180,8 @@ def sidebar(program, arguments):
 
 def taken_out(arguments, option):
     """(the other arguments, the option's value or None), whether `--option v` or `--option=v`."""
+    if arguments[-1:] == [option]:
+        die(f"{option} takes a value")
     rest, value = [], None
     for before, argument in zip(["", *arguments], arguments):
         if before == option:
@@ -200,13 +202,13 @@ def exercise(arguments):
     if "--hint" in arguments:
         rest, wanted = taken_out(arguments[1:], "--variant")
         after = [argument for argument in rest if argument != "--hint"] or ["1"]
-        replace_by("python3", "-B", "tools/exercises", "hint", named[0], *after, *(["--variant", wanted] if wanted else []))
+        replace_by("python3", "-B", "tools/exercises", "hint", named[0], *after, *(["--variant", wanted] if wanted is not None else []))
     if data and json.loads(data.read_text())["kind"] == "read":
         taken = with_folders(arguments[1:])
         prepare(f"chapter-{number}", only="simt")
         replace_by("python3", "-B", "tools/exercises", "read", named[0], "--build", "build/simt", *taken)
     taken, wanted = taken_out(arguments[1:], "--variant")
-    if wanted:
+    if wanted is not None:
         taken, out = taken_out(as_seen_from_caller(taken), "--out")
         where = ["--out", out] if out else []
         status = status_of("python3", "-B", "tools/exercises", "variant", named[0], wanted, *where)
@@ -227,8 +229,8 @@ def exercise(arguments):
 
 def test(arguments):
     # A reader's own edits (a new level, a solved exercise) must not fail here.
-    which = ["-LE", "^maintainer$"]
-    if arguments[:1] == ["--maintainer"]:
+    which, maintainer = ["-LE", "^maintainer$"], arguments[:1] == ["--maintainer"]
+    if maintainer:
         which, arguments = [], arguments[1:]
     os.environ["COOKBOOK_LINE_PER_FAILURE"] = "1"  # for tests/failures.hpp
     first, folder, chosen, gpu = "".join(arguments[:1]), Path("build"), [], kinds(backend)[0]
@@ -249,6 +251,8 @@ def test(arguments):
             build_for_tests(backend, [*which, *arguments])
     else:
         prepare()
+        if maintainer:
+            prepare("solutions", only="simt")
     say("Testing ...")
     ctest(folder / "simt", jobs(), *which, *chosen, *arguments)
     if gpu == "cuda":

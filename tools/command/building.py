@@ -147,7 +147,10 @@ def targets_of_tests(tests, folder):
         if name.endswith("_NOT_BUILT"):
             yield command[-1] if command else name.removesuffix("_NOT_BUILT")
         else:
-            yield os.path.basename(command[0]) if command[0].startswith(folder) else "needs-" + name
+            program = os.path.basename(command[0]) if command[0].startswith(folder) else "needs-" + name
+            yield program
+            if program == "exercises-test":
+                yield "solutions"
 
 
 def build_for_tests(backend, arguments):
