@@ -334,6 +334,12 @@ std::vector<LayoutCase> traced_layout_cases(const Ladder& ladder) {
   std::vector<LayoutCase> result = {
       all(Pitch::tight, Base::aligned, first), all(Pitch::aligned, Base::sixteen_bytes, first),
       all(Pitch::odd, Base::one_element, second), all(Pitch::aligned_far, Base::aligned, second)};
+  // The longest in one direction, in which a ring of stages comes round more than once.
+  const auto extent = [](const Size& size) { return *std::max_element(size.begin(), size.end()); };
+  result.push_back(
+      all(Pitch::aligned, Base::aligned,
+          *std::max_element(sizes.begin(), sizes.end(),
+                            [&](const Size& a, const Size& b) { return extent(a) < extent(b); })));
   // One tensor is off: only the tracer sees all accesses that are not on their natural boundaries.
   const auto little = [&](const Size& size) {
     const double work = cases.work(size);

@@ -30,7 +30,10 @@ __device__ __forceinline__ void multiply_and_promote(float (&sum)[kMmaM][kCount]
     if (i == 0) factors.read(staged, first_row);  // while the tensor cores multiply
     wgmma_wait<0>();
     wgmma_fence_operand(partial);
-    if (i == kMmaM - 1) release();  // the stage has been read
+    if (i == kMmaM - 1) {
+      __syncwarp();  // every lane has read its scales, too
+      release();
+    }
 #pragma unroll
     for (int j = 0; j < kCount; ++j) {
       sum[i][j] = fmaf(factors.of(i, j), partial[j], sum[i][j]);
