@@ -358,6 +358,8 @@ std::vector<LayoutCase> traced_layout_cases(const Ladder& ladder) {
     off.variant.tensors[factor.tensor].misalign_elements = 1;
     result.push_back(off);
   }
+  int turn = 0;
+  for (LayoutCase& layout : result) layout.schedule = turn++ % kSchedules;
   return result;
 }
 

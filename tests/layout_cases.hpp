@@ -7,7 +7,11 @@
 #include <vector>
 
 #include "common/harness/contract/level.hpp"
+#include "common/harness/verdict/acceptance.hpp"
 #include "common/harness/verdict/inputs.hpp"
+#if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/devices.hpp"
+#endif
 
 namespace cookbook {
 
@@ -22,6 +26,25 @@ struct LayoutCase {
   int sm_count = 0;  ///< of the SIMT backend's device
   int schedule = 0;  ///< a simt::AsyncSchedule
   std::string text() const;
+};
+
+/// What a case needs of the device, until the end of its scope.
+class CaseDevice {
+ public:
+  explicit CaseDevice(const LayoutCase& layout) {
+#if COOKBOOK_SIMT
+    simt::set_sm_count(layout.sm_count);
+#endif
+    set_schedule({layout.schedule, layout.schedule}, 7);
+  }
+  ~CaseDevice() {
+#if COOKBOOK_SIMT
+    simt::set_sm_count(0);
+#endif
+    set_schedule({}, 0);
+  }
+  CaseDevice(const CaseDevice&) = delete;
+  CaseDevice& operator=(const CaseDevice&) = delete;
 };
 
 /// The cases of a ladder: sizes (those that the ladder lists, and odd ones made from its even

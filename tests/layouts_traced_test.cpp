@@ -16,6 +16,7 @@ std::string all_findings() {
   const Ladder ladder = rows_copy::ladder<kBug>();
   std::string text;
   for (const LayoutCase& layout : traced_layout_cases(ladder)) {
+    const CaseDevice device(layout);
     Instance instance(ladder, layout.size, layout.kind, 1, layout.variant);
     const TracedRun traced = trace_level(ladder.levels[0], instance);
     for (const FoundFault& finding : traced.findings) {

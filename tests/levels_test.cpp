@@ -40,25 +40,6 @@ Skips& skips() {
   return list;
 }
 
-/// What a case of layout_cases() needs of the device, until the end of its scope.
-class Device {
- public:
-  explicit Device(const LayoutCase& layout) {
-#if COOKBOOK_SIMT
-    simt::set_sm_count(layout.sm_count);
-#endif
-    set_schedule({layout.schedule, layout.schedule}, 7);
-  }
-  ~Device() {
-#if COOKBOOK_SIMT
-    simt::set_sm_count(0);
-#endif
-    set_schedule({}, 0);
-  }
-  Device(const Device&) = delete;
-  Device& operator=(const Device&) = delete;
-};
-
 /// The instances of one matrix of a ladder. Its levels are tested one after another, with the same
 /// buffers and the same references: computing those for each level would take longer than the
 /// levels do.
@@ -105,7 +86,7 @@ class LevelTest : public testing::Test {
       }
     } else if (axis_ == Axis::layouts && has_all_layouts()) {
       for (const LayoutCase& layout : layout_cases(ladder_)) {
-        const Device device(layout);
+        const CaseDevice device(layout);
         expect_right({layout.text(),
                       layout.size,
                       layout.variant,

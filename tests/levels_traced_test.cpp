@@ -87,10 +87,12 @@ class TracedLayoutsTest : public OfLevel {
     for (const LayoutCase& layout : cases) {
       const auto problem = ladder_.make_problem(layout.size, layout.variant);
       if (!level_.supports(*problem, device_info())) continue;
+      const CaseDevice device(layout);
       Instance instance(ladder_, layout.size, layout.kind, 1, layout.variant);
       const TracedRun traced = trace_level(level_, instance);
       expect_right(traced, layout.text(),
-                   command_of(ladder_, level_, layout.size, layout.variant, {layout.kind, 1}));
+                   command_of(ladder_, level_, layout.size, layout.variant, {layout.kind, 1},
+                              Schedule{layout.schedule, layout.schedule}, layout.sm_count));
       if (HasFailure()) return;  // the others mostly say the same
     }
   }
@@ -140,7 +142,6 @@ std::vector<LayoutCase> traced_cases(const Ladder& ladder) {
   std::vector<LayoutCase> cases;
   if (has_all_layouts()) cases = traced_layout_cases(ladder);
   if (is_sidebar(ladder) && cases.size() > 3) cases.resize(3);
-  for (LayoutCase& layout : cases) layout.sm_count = 0;  // they are traced with the default's
   cases.push_back({ladder.trace_size, {}});
   for (const auto& [size, sms] : more_traced_sizes(ladder)) {
     cases.push_back({size, {}, InputKind::normal, sms});

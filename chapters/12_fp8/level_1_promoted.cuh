@@ -112,10 +112,12 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);
         uint64_t* full = &smem.full[write.stage];
         Stage<C>& stage = smem.stages[write.stage];
+        // Before the arrival, without which the phase cannot complete: not even if A and B are
+        // there at once.
+        C::Scales::template load<C>(smem, &map_scale_a, write.stage, tile, k_block);
         mbarrier_arrive_expect_tx(full, sizeof(Stage<C>));
         tma_load_2d(stage.a, &map_a, full, k_block * kRowBytes, tile.m * C::kBlockM);
         tma_load_2d(stage.b, &map_b, full, k_block * kRowBytes, tile.n * C::kBlockN);
-        C::Scales::template load<C>(smem, &map_scale_a, write.stage, tile, k_block);
         write.advance();
       }
     }
