@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(256) read_quarter(int warp, int quarter) {
   if (warp_idx() == 0) tmem_dealloc(base, 32);
 }
 
-/// By asking the model, which refuses the other lanes by name. A GPU would only fail.
+/// By asking the model, in which a load from other lanes is an error. A GPU would only fail.
 std::vector<double> reached_by(int warp) {
   std::vector<double> found;
   for (int quarter = 0; quarter < kQuarters; ++quarter) {
@@ -52,7 +52,7 @@ std::vector<double> reached_by(int warp) {
       synchronize();
       found.push_back(32 * quarter);
     } catch (const std::exception&) {
-      continue;  // refused
+      continue;  // other lanes
     }
   }
   return found;
