@@ -34,6 +34,7 @@ record 7 smem_swizzle no_swizzle swizzle_128
 "$build/chapter-7-waves" --json "$folder/raster-waves.json"
 "$build/chapter-9-steps" --json "$folder/online-softmax.json"
 "$build/chapter-12-promotion" --json "$folder/promotion.json"
+COOKBOOK_SIMT_DEVICE=b200 COOKBOOK_SIMT_ASYNC=random:1 "$build/chapter-14-tensor-memory" --json "$folder/tensor-memory.json"
 "$build/chapter-10-schedule" --json "$folder/attention-schedule.json"
 for level in swizzle_128 pipeline; do
   "$build/chapter-6" --level $level --size 128x128x384 --timeline "$scratch/order-$level.json" >"$scratch/log"

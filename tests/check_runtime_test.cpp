@@ -89,6 +89,15 @@ KERNEL block_of_cluster(int* x) {
   if (threadIdx.x == 0) x[blockIdx.x] = static_cast<int>(size);
 }
 
+KERNEL place_in_cluster(int* x) {
+  BEGIN_KERNEL;
+  const uint3 shape = simt::cluster_shape();
+  const unsigned place = blockIdx.x % shape.x + blockIdx.y % shape.y * shape.x;
+  if (threadIdx.x != 0) return;
+  x[blockIdx.x + blockIdx.y * gridDim.x] =
+      place == cluster_block_rank() ? static_cast<int>(place) : -1;
+}
+
 void launch_add_one(int* x, int n) {
   simt::program::launch_at("program.cu", 12, [](auto... a) { add_one(a...); }).with(2, 32)(x, n);
 }
@@ -759,6 +768,20 @@ TEST_F(CheckRuntime, AttributesOfALaunch) {
   attributes[0].val.clusterDim = {2, 1, 1};
   EXPECT_OK(cudaLaunchKernelEx(&config, block_of_cluster, x));
   EXPECT_EQ(download(x, 4), std::vector<int>(4, 2));
+  // Clusters of two rows: the block's place in its cluster, and the shape.
+  int* places = upload(std::vector<int>(8));
+  config.gridDim = {2, 4};
+  attributes[0].val.clusterDim = {1, 2, 1};
+  EXPECT_OK(cudaLaunchKernelEx(&config, place_in_cluster, places));
+  EXPECT_EQ(download(places, 8), (std::vector<int>{0, 0, 1, 1, 0, 0, 1, 1}));
+  attributes[0].val.clusterDim = {2, 2, 1};
+  EXPECT_OK(cudaLaunchKernelEx(&config, place_in_cluster, places));
+  EXPECT_EQ(download(places, 8), (std::vector<int>{0, 1, 2, 3, 0, 1, 2, 3}));
+  attributes[0].val.clusterDim = {1, 3, 1};
+  EXPECT_EQ(cudaLaunchKernelEx(&config, place_in_cluster, places), cudaErrorInvalidConfiguration);
+  attributes[0].val.clusterDim = {2, 0, 1};
+  EXPECT_EQ(cudaLaunchKernelEx(&config, place_in_cluster, places), cudaErrorInvalidConfiguration);
+  config.gridDim = 4;
   attributes[0].val.clusterDim = {3, 1, 1};
   EXPECT_EQ(cudaLaunchKernelEx(&config, block_of_cluster, x), cudaErrorInvalidConfiguration);
   attributes[0].id = cudaLaunchAttributeCooperative;

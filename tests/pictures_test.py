@@ -63,7 +63,7 @@ class Pictures(unittest.TestCase):
 
     def test_sidebars_refuse_a_file_that_cannot_be_written(self):
         for sidebar in ("5-fragments", "5-sums", "6-descriptors", "7-spans", "7-waves", "9-steps", "10-schedule",
-                        "12-promotion"):
+                        "12-promotion", "14-tensor-memory"):
             with self.subTest(sidebar):
                 ended = run(BUILD / f"chapter-{sidebar}", "--json", self.folder)
                 self.assertEqual((ended.returncode, ended.stderr.count("\n")), (2, 1), ended.stderr)

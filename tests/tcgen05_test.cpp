@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "common/device/mbarrier.cuh"
 #include "common/device/sync.cuh"
 #include "common/device/tma.cuh"
+#include "common/harness/verdict/claims_check.hpp"
 #include "tests/on_device.hpp"
 #include "tests/places.hpp"
 #include "tests/tensor_maps.hpp"
@@ -77,6 +79,8 @@ enum Bug {
   illegal_shape,
   reserved_bits,
   descriptor_bits,
+  no_after_fence,
+  no_after_fence_of_mma,
 };
 
 // ---- one block --------------------------------------------------------------------------------
@@ -141,6 +145,7 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
       const uint32_t stage = i % 2, tile = i / kSteps;
       if (i % kSteps == 0 && tile > 0 && bug != overwritten_accumulator) {
         mbarrier_wait(drained, tile - 1);
+        if (bug != no_after_fence_of_mma) simt::tcgen05_fence_after_thread_sync();
       }
       mbarrier_wait(full + stage, i / 2 % 2);
       if (bug == refilled_stage) simt::tcgen05_commit(empty + stage, 1);
@@ -175,7 +180,7 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
     }
     for (uint32_t tile = 0; tile < kTiles; ++tile) {
       if (bug != read_before_commit) mbarrier_wait(done, tile);
-      simt::tcgen05_fence_after_thread_sync();
+      if (bug != no_after_fence) simt::tcgen05_fence_after_thread_sync();
       if (bug == wrong_quarter) simt::tmem_load(r, d, TmemShape::s32x32b, 32);  // [quarter]
       if (bug == unallocated_columns) {
         simt::tmem_load(r, own + 16, TmemShape::s32x32b, 32);  // [columns]
@@ -216,7 +221,7 @@ DeviceMemory tiles(uint32_t rows, const char* name, const At& value) {
   return upload(all, name);
 }
 
-/// What a run says: its findings and its error, a line each, and its results.
+/// What a run says: its findings, advice and error, a line each, and its results.
 struct Report {
   std::string text;
   std::vector<float> out;
@@ -225,8 +230,10 @@ Report report_of(size_t results, const std::function<void(DeviceMemory& out)>& r
   const OnDevice device("b200");
   DeviceMemory out(results * sizeof(float), "out");
   std::string error;
-  const std::string findings = findings_of(trace_of([&] { run(out); }, &error));
-  return {findings + (error.empty() ? "" : "error: " + error + "\n"), download<float>(out)};
+  const simt::Trace trace = trace_of([&] { run(out); }, &error);
+  std::string text = findings_of(trace);
+  for (const simt::Finding& advice : trace.advice) text += "advice: " + advice.message + "\n";
+  return {text + (error.empty() ? "" : "error: " + error + "\n"), download<float>(out)};
 }
 
 Report run_product(int bug) {
@@ -302,11 +309,38 @@ TEST(Tcgen05, PlantedBugsOfOneBlock) {
       {illegal_shape, {"cta_group 1 has no shape M = 192, N = 32", at("mma")}},
       {reserved_bits, {"bits 6 to 6 must be 0", at("mma")}},
       {descriptor_bits, {"bits 14, 15, 30, 31 and 53 to 60 must be 0", at("mma")}},
+      {no_after_fence, {"advice: ", at("ld"), at("mma"), "no tcgen05.fence::after_thread_sync"}},
+      {no_after_fence_of_mma, {"advice: ", mma, at("mma"), at("ld"), "::after_thread_sync"}},
   };
   for (const auto& one : cases) {
     SCOPED_TRACE("bug " + std::to_string(one.bug));
     expect_parts(run_product(one.bug).text, one.parts);
   }
+}
+
+/// `times` allocations.
+__global__ void allocate(uint32_t columns, int times) {
+  auto* addresses = dynamic_shared<uint32_t>();
+  for (int i = 0; i < times; ++i) simt::tmem_alloc(addresses + i, columns, 1);
+  __syncwarp();
+  for (int i = 0; i < times; ++i) simt::tmem_dealloc(addresses[i], columns, 1);
+}
+
+TEST(Tcgen05, ColumnsAreCounted) {
+  const auto holds = [](uint32_t columns, int times) {
+    const OnDevice device("b200");
+    const simt::Trace trace = trace_launch(allocate, {2, 32, 64}, columns, times);
+    EXPECT_NO_FINDINGS(trace);
+    const auto check = [&](const Claim& claim) { return check_on_trace(claim, trace).holds; };
+    return std::vector{check(tensor_memory_allocations().columns(128)),
+                       check(tensor_memory_allocations().requests(2))};
+  };
+  using Holds = std::vector<std::optional<bool>>;
+  EXPECT_EQ(holds(128, 1), (Holds{true, true}));
+  EXPECT_EQ(holds(256, 1), (Holds{false, true}));
+  EXPECT_EQ(holds(128, 2), (Holds{true, false}));
+  EXPECT_EQ(tensor_memory_allocations().columns(128).text,
+            "allocations of tensor memory: 128 columns each, so at most 4 blocks per SM");
 }
 
 // ---- a pair of blocks -------------------------------------------------------------------------
@@ -461,6 +495,7 @@ __global__ void scaled_product(const char* a, const char* b, const char* scales,
     mbarrier_wait(full, 1);
   }
   mbarrier_wait(done, 0);
+  simt::tcgen05_fence_after_thread_sync();
   uint32_t r[32];
   simt::tmem_load(r, d + (32 * warp << 16), TmemShape::s32x32b, 32);
   simt::tmem_wait_load();
@@ -547,7 +582,14 @@ TEST(Tcgen05, BlockScaledProductsAreRight) {
 
 // ---- cluster launch control -------------------------------------------------------------------
 
-enum ClcBug { clc_none, decodes_failure, asks_again, reuses_unordered };
+enum ClcBug {
+  clc_none,
+  fenced_by_readers,  // right, too
+  unfenced_answer,
+  decodes_failure,
+  asks_again,
+  reuses_unordered
+};
 
 /// out[tile] = tile, by however many blocks start.
 __global__ void steal(float* out, int bug) {
@@ -562,13 +604,14 @@ __global__ void steal(float* out, int bug) {
   uint32_t tile = blockIdx.x;
   for (uint32_t phase = 0;; phase ^= 1) {
     if (threadIdx.x == 0) {
-      fence_proxy_async();
+      if (bug != unfenced_answer && bug != fenced_by_readers) fence_proxy_async();
       simt::clc_try_cancel(answer, bar, false);  // [try]
       mbarrier_arrive_expect_tx(bar, 16);
     }
     if (threadIdx.x < 32) out[tile * 32 + threadIdx.x] = static_cast<float>(tile);
     mbarrier_wait(bar, phase);
     const uint64_t low = answer[0], high = answer[1];  // [decode]
+    if (bug == fenced_by_readers) fence_proxy_async();
     const bool granted = simt::clc_is_canceled(low, high);
     if (granted || bug == decodes_failure) tile = simt::clc_first_block(low, high).x;  // [first]
     if (bug != reuses_unordered) __syncthreads();
@@ -583,11 +626,15 @@ Report run_steal(int bug) {
 }
 
 TEST(Clc, EveryTileIsWorkedOnOnce) {
-  expect_right([] { return run_steal(clc_none); },
-               [](size_t i) { return static_cast<double>(i / 32); });
+  for (const ClcBug right : {clc_none, fenced_by_readers}) {
+    expect_right([&] { return run_steal(right); },
+                 [](size_t i) { return static_cast<double>(i / 32); });
+  }
 }
 
 TEST(Clc, PlantedBugs) {
+  expect_parts(run_steal(unfenced_answer).text,
+               {"proxy: ", "read", at("decode"), at("try"), "with no fence_proxy_async() between"});
   expect_parts(run_steal(decodes_failure).text,
                {"get_first_ctaid of a request that failed", at("first")});
   expect_parts(run_steal(asks_again).text,

@@ -69,7 +69,7 @@ struct BlackwellOneStage : blackwell::Level<blackwell_one_stage::Config> {
       .cost = "49 KB of shared memory and 256 columns of tensor memory per block; sm_100a",
   };
 
-  static Claims claims(const Problem& p) { return counted(p); }
+  static Claims claims(const Problem& p) { return counted(p, tiles(p), 256); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(blackwell_one_stage::kernel<Config>, tiles(plan.problem),
                   sizeof(blackwell_one_stage::Smem<Config>), plan, stream);

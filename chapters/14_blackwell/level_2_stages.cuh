@@ -73,7 +73,7 @@ struct BlackwellStages : blackwell::Level<blackwell_stages::Config> {
       .cost = "193 KB of shared memory per block: one block per SM",
   };
 
-  static Claims claims(const Problem& p) { return counted(p); }
+  static Claims claims(const Problem& p) { return counted(p, tiles(p), 256); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(blackwell_stages::kernel<Config>, tiles(plan.problem),
                   sizeof(blackwell_stages::Smem<Config>), plan, stream);

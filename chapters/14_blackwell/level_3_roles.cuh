@@ -75,7 +75,7 @@ struct BlackwellRoles : blackwell::Level<blackwell_roles::Config> {
       .cost = "two more warps",
   };
 
-  static Claims claims(const Problem& p) { return counted(p); }
+  static Claims claims(const Problem& p) { return counted(p, tiles(p), 256); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(blackwell_roles::kernel<Config>, tiles(plan.problem),
                   sizeof(blackwell_roles::Smem<Config>), plan, stream);

@@ -112,10 +112,12 @@ struct BlackwellTwoAccumulators : blackwell::Level<blackwell_two_accumulators::C
       .cost = "all 512 columns of tensor memory",
   };
 
-  static Claims claims(const Problem& p) { return counted(p); }
+  static unsigned blocks(const Problem& p) {
+    return std::min(tiles(p), static_cast<unsigned>(device_info().sm_count));
+  }
+  static Claims claims(const Problem& p) { return counted(p, blocks(p), 512); }
   static void run(const Plan& plan, Stream stream) {
-    launch_blocks(blackwell_two_accumulators::kernel<Config>,
-                  std::min(tiles(plan.problem), static_cast<unsigned>(device_info().sm_count)),
+    launch_blocks(blackwell_two_accumulators::kernel<Config>, blocks(plan.problem),
                   sizeof(blackwell_two_accumulators::Smem<Config>), plan, stream);
   }
 };

@@ -160,6 +160,9 @@ __global__ void __launch_bounds__(C::kThreads, 1)
 template <class C>
 struct LevelOn : blackwell::Level<C> {
   using Base = blackwell::Level<C>;
+  static unsigned pairs(const Problem& p) {
+    return std::min(Base::tiles(p), static_cast<unsigned>(std::max(1, device_info().sm_count / 2)));
+  }
   static void launch_pairs(unsigned pairs, const TmaPlan& plan, Stream stream) {
     Base::launch_blocks(kernel<C>, 2 * pairs, sizeof(Smem<C>), plan, stream);
   }
@@ -177,10 +180,9 @@ struct BlackwellPairs : blackwell_pairs::LevelOn<blackwell_pairs::Config> {
       .cost = "clusters of two; whole pairs of SMs",
   };
 
-  static Claims claims(const Problem& p) { return counted(p); }
+  static Claims claims(const Problem& p) { return counted(p, 2 * pairs(p), 512); }
   static void run(const Plan& plan, Stream stream) {
-    const int pairs = std::max(1, device_info().sm_count / 2);
-    launch_pairs(std::min(tiles(plan.problem), static_cast<unsigned>(pairs)), plan, stream);
+    launch_pairs(pairs(plan.problem), plan, stream);
   }
 };
 

@@ -82,7 +82,10 @@ struct BlackwellLaunchControl : blackwell_pairs::LevelOn<blackwell_launch_contro
       .cost = "a warp that schedules; a queue of answers in shared memory",
   };
 
-  static Claims claims(const Problem& p) { return counted(p); }
+  /// How many of the blocks start is not known: the others are canceled.
+  static Claims claims(const Problem& p) {
+    return counted(p, 2 * tiles(p), 512, Relation::at_most);
+  }
   static void run(const Plan& plan, Stream stream) {
     launch_pairs(tiles(plan.problem), plan, stream);
   }

@@ -202,6 +202,9 @@ struct LevelOn : LevelOf<Problem<typename C::Format>, Buffers> {
   static unsigned tiles(const Problem& p) {
     return gemm::blocks_for(p.m, p.n, C::kTileM, C::kTileN);
   }
+  static unsigned blocks(const Problem& p) {
+    return std::min(tiles(p), static_cast<unsigned>(device_info().sm_count));
+  }
   static Support supports(const Problem& p, const DeviceInfo& device) {
     if (device.cc_major != 10) return Support::no("needs sm_100a (tcgen05)");
     if (p.k == 0) return Support::no("K = 0: there is nothing to multiply");
@@ -222,11 +225,9 @@ struct LevelOn : LevelOf<Problem<typename C::Format>, Buffers> {
   }
   static void run(const Plan& plan, Stream stream) {
     const Problem& p = plan.problem;
-    const auto sms = static_cast<unsigned>(device_info().sm_count);
     if (tiles(p) == 0) return;
-    launch(kernel<C>, {dim3(std::min(tiles(p), sms)), dim3(C::kThreads), sizeof(Smem<C>)}, stream,
-           plan.a, plan.b, Scales{plan.buffers.scale_a, plan.buffers.scale_b},
-           Output{plan.buffers.c, p.ldc},
+    launch(kernel<C>, {dim3(blocks(p)), dim3(C::kThreads), sizeof(Smem<C>)}, stream, plan.a, plan.b,
+           Scales{plan.buffers.scale_a, plan.buffers.scale_b}, Output{plan.buffers.c, p.ldc},
            Extents{static_cast<int>(p.m), static_cast<int>(p.n), static_cast<int>(p.k)});
   }
   static Claims claims(const Problem& p) {
@@ -236,7 +237,9 @@ struct LevelOn : LevelOf<Problem<typename C::Format>, Buffers> {
             tma_loads("a").bytes(static_cast<double>(p.m * p.row_bytes()) *
                                  ceil_div(static_cast<int>(p.n), C::kTileN)),
             tma_loads("scale_a").bytes(static_cast<double>(tiles(p) * p.atoms_k() * kAtomBytes)),
-            tensor_core_reads().on("mma").requests(tiles(p) * ceil_div(k, C::kStepK))};
+            tensor_core_reads().on("mma").requests(tiles(p) * ceil_div(k, C::kStepK)),
+            tensor_memory_allocations().requests(blocks(p)),
+            tensor_memory_allocations().columns(512)};
   }
 };
 

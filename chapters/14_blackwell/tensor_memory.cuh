@@ -132,16 +132,19 @@ struct Level : LevelT<bf16> {
     launch(kernel, {dim3(blocks), dim3(C::kThreads), smem_bytes, C::kPair}, stream, plan.a, plan.b,
            Output{plan.buffers.c, plan.problem.ldc}, extents_of(plan.problem));
   }
-  /// What every level claims: TMA loads a tile's rows of A and columns of B once, and the tensor
-  /// core reads them once, 16 k per instruction.
-  static Claims counted(const Problem& p) {
+  /// What every level claims: TMA loads a tile's rows of A and columns of B once, the tensor core
+  /// reads them once, 16 k per instruction, and each of `blocks` blocks allocates `columns`.
+  static Claims counted(const Problem& p, unsigned blocks, int columns,
+                        Relation relation = Relation::equal) {
     const double k_blocks = tiles(p) * ceil_div(static_cast<int>(p.k), C::kBlockK);
     const double loads = k_blocks * C::kPair;
     return {tma_loads("a").requests(loads * Stage<C>::A::kPanels),
             tma_loads("b").requests(loads * Stage<C>::B::kPanels),
             tma_loads("b").bytes(loads * Stage<C>::B::kBytes),
             tensor_core_reads().on("mma").requests(k_blocks * (C::kBlockK / 16)),
-            tensor_core_reads().on("mma").bytes(loads * sizeof(Stage<C>))};
+            tensor_core_reads().on("mma").bytes(loads * sizeof(Stage<C>)),
+            tensor_memory_allocations().requests(blocks, relation),
+            tensor_memory_allocations().columns(columns)};
   }
 };
 

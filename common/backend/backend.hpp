@@ -43,6 +43,9 @@ struct LaunchConfig {
   /// Blocks may start before the launch before it in the stream has ended: see
   /// wait_for_previous_launch in common/device/sync.cuh.
   bool dependent = false;
+  /// How many of a cluster's blocks are side by side along y and z: of programs that ./run check
+  /// runs. The others are along x.
+  unsigned cluster_y = 1, cluster_z = 1;
 };
 
 /// A launch that the device rejects; the message gives the limit and the number requested.

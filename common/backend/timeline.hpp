@@ -25,6 +25,12 @@ enum class Kind : std::uint8_t {
   commit_wgmma,   ///< a batch of wgmma
   commit_copies,  ///< a group of cp.async
   commit_stores,  ///< a group of TMA stores
+  // Of tensor memory, one moment, on the SIMT backend only and on no track. object: the first
+  // column, value: their number.
+  tensor_alloc,
+  tensor_mma,  ///< a tcgen05.mma starts; D's columns
+  tensor_load,
+  tensor_free,
   // What barriers are called.
   name_full,   ///< object: barrier that says that a stage is full, value: stage + 256 * letter
   name_empty,  ///< the same for one that says that a stage is empty

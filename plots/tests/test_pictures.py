@@ -244,6 +244,41 @@ class Sidebars(Folder):
         self.refused("mma-zoom", lambda data: data.update(accumulators=64), "has 128 accumulators per lane; the Config has 64")
         self.refused("mma-zoom", lambda data: data.update(warp=[48, 64]), "block tile 128 x 256 is not made of warp tile 48 x 64")
 
+    def test_what_tensor_memory_does_not_do_is_refused(self):
+        def place(*path):
+            def change(data):
+                *way, last, value = path
+                for key in way:
+                    data = data[key]
+                data[last] = value
+            return change
+        for change, text in (
+                (place("warps", 5, "lanes", [0]), r"warp 5 reaches lanes from \[0\] on; by the PTX ISA from 32"),
+                (place("tiles", 0, "blocks", 0, "row_of_lane", 3, 4), "its lanes do not hold rows 0 on in order"),
+                (place("tiles", 1, "blocks", 1, "column_of_column", 9, 8), "its columns do not hold"),
+                (place("tiles", 1, "blocks", 1, "rows_of_a", [0, 128]), "pairs, block 1: rows .* of A, and .* of C"),
+                (place("tiles", 1, "blocks", 1, "columns_of_b", [0, 128]), "its columns of B begin at 0, not at 128"),
+                (place("tiles", 1, "blocks", 0, "columns_of_c", [0, 512]), "hold 256 columns of B for 512 of C"),
+                (place("tiles", 1, "block_k", 32), "pairs: a stage has 32768 bytes, its rows and columns 16384"),
+                (lambda data: data["tiles"][1].update(block_k=128, stage_bytes=65536), "pairs: .* bytes at .* TMA was counted to load"),
+                (place("byte_of_atom", 16 * 5 + 4, 80), "lane 5, column 1: byte 80 of the atom; scale 0 of row 37 is byte 84"),
+                (place("byte_of_atom", 16 * 70 + 4, 80), "lane 70, column 1"),
+                (lambda data: data["copies"].pop(), "8 k-blocks and 36 instructions of 3 tiles of 3 k-blocks"),
+                (self.moved("mma", 0, "when", 1), "k-block 0 is multiplied before it has arrived"),
+                (self.moved("mma", 14, "columns", [0, 256]), "tile 1 is multiplied into columns from 0 on"),
+                (lambda data: data["copies"][4]["copy"].__setitem__(1, 31), "k-block 4 is loaded before k-block 0, of the same stage"),
+                (self.moved("read", 5, "columns", [0, 32]), "warp . reads columns from 0 on of tile 0"),
+                (self.moved("read", 5, "warp", 7), "warp . reads 23 times, not 24"),
+                (self.moved("read", 0, "when", 2), "warp . reads tile 0 before it is multiplied"),
+                (self.moved("mma", 24, "when", 30), "tile 2 overwrites tile 0 before|is multiplied before it has arrived"),
+                (self.moved("allocate", 0, "columns", [0, 256]), r"begins with \('allocate', \[0, 256\]\).* 512 columns per block were counted")):
+            with self.subTest(text):
+                self.refused("tensor-memory", change, text)
+
+    @staticmethod
+    def moved(what, number, key, value):
+        return lambda data: [event for event in data["events"] if event["what"] == what][number].update({key: value})
+
     def test_a_wrong_count_of_panels_is_refused(self):
         for key in ("rows", "cols"):
             self.refused("raster-waves", lambda data: data["orders"][1]["waves"][2].update({key: 5}), "grouped 16, wave 3: .* counted")

@@ -28,11 +28,13 @@ KITTENS_LETTER = (FENCES, REGISTERS, END)
 
 
 class Case:
-    def __init__(self, name, source, call, planted, letter=(), device="b200", right=r"^0 wrong$", options=()):
-        self.name, self.source, self.planted, self.letter = name, source, planted, letter
+    def __init__(self, name, source, call, planted, letter=(), device="b200", right=r"^0 wrong$", options=(), given=(),
+                 planted_in=""):
+        self.name, self.source, self.planted, self.letter, self.given = name, source, planted, letter, list(given)
+        self.planted_in = planted_in or source
         self.call = call if call.endswith(")") else f"{call}(A, B, C, n, n, n)"
         self.device, self.right, self.options = device, right, options
-        self.kittens, self.cutlass = source.startswith("kernels/"), source.startswith("examples/")
+        self.kittens, self.cutlass = source.startswith("kernels/"), source.startswith(("examples/", "test/"))
         self.checkout = "thunderkittens" if self.kittens else "cutlass" if self.cutlass else "learn_cuda"
 
 
@@ -76,17 +78,23 @@ CASES = [
          options=("-D", "NDEBUG=1")),
     *(Case(f"tutorial {name[:2]}", f"examples/cute/tutorial/blackwell/{name}.cu", "()", without(
         "cute::wait_barrier(shared_storage.mma_barrier, mma_barrier_phase_bit);"), (FENCES, REGISTERS, UNWAITED),
-           right="^Execution is successful")
+           right="^Execution is successful", given=("--", "256", "256", "64"))
       for name in ("01_mma_sm100", "02_mma_tma_sm100", "04_mma_tma_2sm_sm100", "05_mma_tma_epi_sm100")),
+    Case("launch control", "test/unit/pipeline/pipeline_cluster_launch_control_async_warp_specialized_blackwell.cu", "()",
+         without("cutlass::arch::fence_view_async_shared();"),
+         planted_in="include/cutlass/gemm/kernel/sm100_tile_scheduler.hpp",
+         options=("-D", "NDEBUG=1")),  # it sets no role, which debug builds ask for
 ]
 # CUTLASS is compiled as device code throughout: it asks __CUDA_ARCH__ in every header.
 CUTLASS = ["-D", "CUTLASS_ARCH_MMA_SM100_SUPPORTED=1", "-D", "__CUDA_ARCH__=1000", "-D", "__CUDA_ARCH_FEAT_SM100_ALL=1",
            "-D", "__CUDA_ARCH_SPECIFIC__=1000"]
-CUTLASS_EDITS = {  # g++ has no `#pragma` in macros, no `always_inline` of recursive functions, no libcu++
+CUTLASS_EDITS = {  # g++ has no `#pragma` in macros, no `always_inline` of recursive functions, no libcu++, no driver API
     "include/cutlass/cutlass.h": [(r"#define CUDA_STD_HEADER.*", "#include <cuComplex.h>\n"
                                    "#define CUDA_STD_HEADER(header) <header>")],
     "include/cutlass/detail/helper_macros.hpp": [(r"(PRAGMA_(NO_)?UNROLL) #pragma.*", r"\1"),
                                                  (r"(define CUTLASS_NOT_IMPLEMENTED\(\)).*", r"\1 __builtin_trap()")],
+    "include/cutlass/arch/wmma.h": [(r"define CUTLASS_ARCH_WMMA_", "define CUTLASS_ARCH_NO_WMMA_")],  # of 4 bits
+    "include/cutlass/workspace.h": [(r"(?s)    CUdeviceptr .*?(\n#endif\n  \})", r"    return Status::kErrorInternal;\1")],
     "include/cute/config.hpp": [(r"(define CUTE_(NO_)?UNROLL).*", r"\1")],
     "include/cute/numeric/math.hpp": [(r"CUTE_HOST_DEVICE constexpr\s+T\s+(rot[lr]\()", r"inline constexpr T \1")],
 }
@@ -95,7 +103,8 @@ CUTLASS_EDITS = {  # g++ has no `#pragma` in macros, no `always_inline` of recur
 def copy(case, checkout, folder, bug):
     """A copy with what g++ needs, and the bug if there is to be one. Returns its source."""
     if case.cutlass:
-        for part in ("include", "tools/util/include", "examples/common", "examples/cute/tutorial/blackwell"):
+        for part in ("include", "tools/util/include", "examples/common", "test/unit/common",
+                     str(Path(case.source).parent)):
             shutil.copytree(checkout / part, folder / part)
         for header in ("cluster_launch.hpp", "cuda_host_adapter.hpp"):
             shutil.copy(HERE / "cutlass" / header, folder / "include/cutlass")
@@ -118,14 +127,17 @@ def copy(case, checkout, folder, bug):
     text = source.read_text()
     if case.kittens:  # as the standard asks, where nvcc does not
         text = re.sub(r"(allocate<|sizeof\(|, )G::(\w+(?:_t|_tile)\b)", r"\1typename G::\2", text)
-    if case.cutlass:  # the kernel with its type; the model has clusters in x only
+    if case.cutlass:  # the kernel with its type; small sizes
         text = text.replace("(void const*) kernel_ptr", "kernel_ptr")
-        text = text.replace("Int<4>{}, Int<4>{}", "Int<2>{}, Int<1>{}")
+        text = re.sub(r"const void\* kernel = \(const void\*\)", "const auto kernel = ", text)
+        text = text.replace("Int<4>{}, Int<4>{}", "Int<2>{}, Int<1>{}").replace("{32,32,1}", "{8,8,1}")
+    source.write_text(text)
     if bug:
+        where = folder / case.planted_in
+        text = where.read_text()
         if case.planted[0] not in text:
             raise SystemExit(f"{case.name}: no place for the planted bug '{case.planted[0]}'")
-        text = text.replace(*case.planted)
-    source.write_text(text)
+        where.write_text(text.replace(*case.planted))
     return source
 
 
@@ -139,16 +151,15 @@ def run(case, checkout, build, bug, full):
         options = [option for place in places for option in ("-I", str(place))]
         options += ["-D", f'FOREIGN_SOURCE="{source}"', "-D", f"FOREIGN_CALL={case.call}"]
         program = HERE / ("kittens.cu" if case.kittens else "product.cu")
-        given = []
         if case.kittens:
             options += ["-D", "KITTENS_BLACKWELL=1"]
         if case.cutlass:
-            program, given = source, ["--", "256", "256", "64"]
+            program = source
             options += ["--cutlass", *CUTLASS]
         environment = {"COOKBOOK_SIMT_DEVICE": case.device, "COOKBOOK_SIMT_L2_BYTES": "1"}  # as few buffers as possible
         done = subprocess.run([sys.executable, ROOT / "tools/check/check.py", "--build", build,
                                program, "--quiet", "--json", folder / "found.json", *options, *case.options,
-                               *["--full"] * full, *given],
+                               *["--full"] * full, *case.given],
                               capture_output=True, text=True, env={**os.environ, **environment})
         if not (folder / "found.json").exists():
             return False, [done.stdout[-500:] + done.stderr[-500:]]

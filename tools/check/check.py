@@ -273,9 +273,9 @@ def worst_requests(sites):
     """The requests of the lines that cost most above their ideal, at most six of each memory (docs/pictures.md)."""
     found = {"global": [], "shared": []}
     for site in sorted(sites, key=lambda site: ideal(site)[0] - site[ideal(site)[1]]):
-        worst, (least, unit), of = site["worst"], ideal(site), found[site["space"]]
-        if worst is None or len(of) == 6:
+        if site["worst"] is None or len(found[site["space"]]) == 6:
             continue
+        worst, (least, unit), of = site["worst"], ideal(site), found[site["space"]]
         is_global = site["space"] == "global"
         of.append({"file": site["file"], "line": site["line"], "memory": site["space"], "operation": site["op"],
                    "source": source_line(site["file"], site["line"]).strip(), "bytes": site["bytes"],
@@ -379,6 +379,7 @@ def collect(plain, traced, reverse, ignored, limit, leaks_count):
             if not traced_result["nan_copied"]:
                 out["notes"] += [f["message"] for f in found if f["kind"] == "nan"]
                 found = [f for f in found if f["kind"] != "nan"]
+            out["notes"] += traced_result["advice"]
             out["explanation"] = traced_result["explanation"]
             out["costly"] = costly_lines(traced_result["sites"])
             out["accesses"] = accesses(traced_result["sites"])

@@ -23,10 +23,9 @@ SPECIAL = {
     "lanemask_le": "(2u << ::cookbook::simt::lane_id()) - 1", "lanemask_gt": "~((2u << ::cookbook::simt::lane_id()) - 1)",
     "lanemask_ge": "~((1u << ::cookbook::simt::lane_id()) - 1)",
     "cluster_ctarank": "::cookbook::cluster_block_rank()", "cluster_nctarank": "::cookbook::cluster_size()",
-    "clusterid.x": "blockIdx.x / ::cookbook::cluster_size()", "nclusterid.x": "gridDim.x / ::cookbook::cluster_size()",
-    "cluster_ctaid.x": "::cookbook::cluster_block_rank()", "cluster_nctaid.x": "::cookbook::cluster_size()",
-    "cluster_ctaid.y": "0", "cluster_ctaid.z": "0", "cluster_nctaid.y": "1", "cluster_nctaid.z": "1",
-    "clusterid.y": "blockIdx.y", "clusterid.z": "blockIdx.z", "nclusterid.y": "gridDim.y", "nclusterid.z": "gridDim.z",
+} | {f"{name}.{axis}": f"{variable}.{axis} {operator} ::cookbook::simt::cluster_shape().{axis}" for axis in "xyz"
+     for name, variable, operator in (("clusterid", "blockIdx", "/"), ("nclusterid", "gridDim", "/"), ("cluster_ctaid", "blockIdx", "%"))
+} | {f"cluster_nctaid.{axis}": f"::cookbook::simt::cluster_shape().{axis}" for axis in "xyz"
 } | {f"{name}.{axis}": f"{variable}.{axis}" for axis in "xyz" for name, variable in
      (("tid", "threadIdx"), ("ntid", "blockDim"), ("ctaid", "blockIdx"), ("nctaid", "gridDim"))}
 

@@ -382,18 +382,14 @@ class Rewriter:
         return opening + 1, end - 1
 
     def attribute(self, at):
-        """{name: number} of the threads of the __launch_bounds__(...) at `at`, or the blocks of __cluster_dims__(...)."""
+        """{name: text} of the threads of the __launch_bounds__(...) at `at`, or all numbers of __cluster_dims__(...)."""
         name = self.text(at)
         if name not in ATTRIBUTES or self.text(at + 1) != "(":
             return {}
         first, last = self.first_argument(at + 1)
         if name == "__cluster_dims__":  # all dimensions
             first, last = at + 2, self.match(at + 1) - 1
-        words = [self.text(i) for i in range(first, last + 1)]
-        depth = [sum(words[:i].count(c) for c in OPENING) - sum(words[:i].count(c) for c in CLOSING)
-                 for i in range(len(words))]
-        return {name: "(" + " ".join(") * (" if word == "," and not deep else word
-                                     for word, deep in zip(words, depth)) + ")"}
+        return {name: " ".join(self.text(i) for i in range(first, last + 1))}
 
     def allocation(self, at):
         """The runtime learns what the buffer is called: `d_x` of `cudaMalloc((void**)&d_x, n)`."""

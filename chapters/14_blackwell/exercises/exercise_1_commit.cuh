@@ -64,7 +64,7 @@ struct ExerciseCommit : blackwell::Level<exercise_commit::Config> {
       .expect = "as level 3, as long as multiplications happen to be early",
   };
 
-  static Claims claims(const Problem& p) { return counted(p); }
+  static Claims claims(const Problem& p) { return counted(p, tiles(p), 256); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(exercise_commit::kernel<Config>, tiles(plan.problem),
                   sizeof(exercise_commit::Smem<Config>), plan, stream);

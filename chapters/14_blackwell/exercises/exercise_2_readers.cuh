@@ -27,10 +27,9 @@ struct ExerciseReaders : blackwell_pairs::LevelOn<exercise_readers::Config> {
       .expect = "as level 5, as long as the other block stores as fast as this one",
   };
 
-  static Claims claims(const Problem& p) { return counted(p); }
+  static Claims claims(const Problem& p) { return counted(p, 2 * pairs(p), 256); }
   static void run(const Plan& plan, Stream stream) {
-    const int pairs = std::max(1, device_info().sm_count / 2);
-    launch_pairs(std::min(tiles(plan.problem), static_cast<unsigned>(pairs)), plan, stream);
+    launch_pairs(pairs(plan.problem), plan, stream);
   }
 };
 

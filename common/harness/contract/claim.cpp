@@ -59,6 +59,7 @@ std::string Accesses::describe() const {
   if (op == "async_load") operation = space == "global" ? "asynchronous load" : "shared read";
   if (op == "async_store") operation = space == "global" ? "TMA store" : "shared write";
   std::string text = op.rfind("async", 0) == 0 ? operation + "s" : space + " " + operation + "s";
+  if (op == "alloc") text = "allocations of tensor memory";
   if (!buffer.empty()) text += " of `" + buffer + "`";
   if (!tag.empty()) text += " on line [" + tag + "]";
   if (!kernel.empty()) text += " in " + kernel;
@@ -111,6 +112,11 @@ Claim Accesses::bytes(double value, Relation relation) const {
   return make(Metric::bytes, value, relation, "bytes " + compare_words(relation, value));
 }
 
+Claim Accesses::columns(int value) const {
+  return make(Metric::columns, value, Relation::equal,
+              fmt::format("{} columns each, so at most {} blocks per SM", value, 512 / value));
+}
+
 Accesses global_loads(std::string_view buffer) { return {"global", "load", buffer}; }
 Accesses global_stores(std::string_view buffer) { return {"global", "store", buffer}; }
 Accesses shared_loads() { return {"shared", "load", ""}; }
@@ -120,6 +126,7 @@ Accesses shared_atomics() { return {"shared", "atomic", ""}; }
 Accesses tma_loads(std::string_view buffer) { return {"global", "async_load", buffer}; }
 Accesses tma_stores(std::string_view buffer) { return {"global", "async_store", buffer}; }
 Accesses tensor_core_reads() { return {"shared", "async_load", ""}; }
+Accesses tensor_memory_allocations() { return {"tensor", "alloc", ""}; }
 
 namespace {
 

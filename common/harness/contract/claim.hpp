@@ -20,6 +20,7 @@ enum class Metric {
   time_ratio_previous,     ///< time of the previous level / time of this one
   time_ratio_reference,    ///< time of the named library / time of this level
   roof_fraction,           ///< achieved / measured roof
+  columns,                 ///< of tensor memory, per allocation
 };
 
 struct Claim {
@@ -30,8 +31,8 @@ struct Claim {
   double tolerance = 0;  ///< relative, on `value`
 
   // Which accesses the metric is taken over; empty means any.
-  std::string space;   ///< "global" or "shared"
-  std::string op;      ///< "load", "store", "atomic", "async_load", "async_store"
+  std::string space;   ///< "global", "shared" or "tensor"
+  std::string op;      ///< "load", "store", "atomic", "async_load", "async_store", "alloc"
   std::string buffer;  ///< name of a tensor or workspace
   std::string tag;     ///< only lines whose source ends in the comment `// [tag]`
   std::string kernel;  ///< part of the kernel's name
@@ -49,7 +50,7 @@ struct Claim {
   Claim& operator=(Claim&&) noexcept;
   ~Claim();
 
-  bool is_mechanism() const { return metric <= Metric::bytes; }
+  bool is_mechanism() const { return metric <= Metric::bytes || metric == Metric::columns; }
 };
 
 using Claims = std::vector<Claim>;
@@ -75,6 +76,9 @@ class Accesses {
   Claim requests(double value, Relation relation = Relation::equal) const;
   /// Bytes requested by all threads together.
   Claim bytes(double value, Relation relation = Relation::equal) const;
+  /// Columns of tensor memory per allocation. With one allocation per block, as many blocks fit an
+  /// SM as 512 columns allow.
+  Claim columns(int value) const;
 
  private:
   Claim make(Metric metric, double value, Relation relation, std::string what) const;
@@ -92,6 +96,7 @@ Accesses tma_loads(std::string_view buffer = "");  ///< by the bulk copy engine
 Accesses tma_stores(std::string_view buffer = "");
 /// Of operands in shared memory, by wgmma and tcgen05: a request per instruction.
 Accesses tensor_core_reads();
+Accesses tensor_memory_allocations();  ///< by tcgen05.alloc, a request each
 
 // Speed claims are checked on a GPU at the ladder's `gpu_size`; at any other size they are not
 // checked. Each is a lower bound on the measured median, without a tolerance. None has an upper

@@ -10,8 +10,15 @@
 namespace cookbook {
 namespace {
 
+constexpr double kColumnBytes = 128 * 4;  // of tensor memory: 32 bits in each lane
+
 const char* space_name(simt::Space space) {
-  return space == simt::Space::global ? "global" : "shared";
+  switch (space) {
+    case simt::Space::global: return "global";
+    case simt::Space::shared: return "shared";
+    case simt::Space::tensor: return "tensor";
+  }
+  return "?";
 }
 
 const char* op_name(simt::Op op) {
@@ -21,6 +28,7 @@ const char* op_name(simt::Op op) {
     case simt::Op::atomic: return "atomic";
     case simt::Op::async_load: return "async_load";
     case simt::Op::async_store: return "async_store";
+    case simt::Op::alloc: return "alloc";
   }
   return "?";
 }
@@ -84,6 +92,7 @@ ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace,
     case Metric::wavefronts_per_request: measured = waves, base = requests; break;
     case Metric::requests: measured = requests; break;
     case Metric::bytes: measured = bytes; break;
+    case Metric::columns: measured = bytes / kColumnBytes, base = requests; break;
     default: break;
   }
   // An upper bound also holds when there are no accesses, for example because the buffer was
@@ -116,7 +125,7 @@ std::map<std::string, double> total_counters(const simt::Trace& trace) {
     if (site.space == simt::Space::global) {
       totals[key + "_sectors"] += static_cast<double>(site.sectors);
       totals[key + "_ideal_sectors"] += static_cast<double>(site.ideal_sectors);
-    } else {
+    } else if (site.space == simt::Space::shared) {
       totals[key + "_wavefronts"] += static_cast<double>(site.wavefronts);
       totals[key + "_ideal_wavefronts"] += static_cast<double>(site.ideal_wavefronts);
     }

@@ -10,7 +10,7 @@ from collections import defaultdict
 
 from .. import book
 from ..results import ResultError, of_the_right_form
-from . import attention, banks, descriptor, pipeline, promotion, sectors, softmax, start, sums, swizzle, timeline, waves, zoom
+from . import attention, banks, descriptor, pipeline, promotion, sectors, softmax, start, sums, swizzle, tensor_memory, timeline, waves, zoom
 from .requests import LANES, MEMORIES, Request
 
 RECORDED, DRAWN = "plots/results/simt/pictures", "plots/figures/pictures"
@@ -88,7 +88,7 @@ def line_now(root, request):
 
 KINDS = {"requests": requests_of, "attention_schedule": attention.draw, "capstone": start.draw, "descriptor": descriptor.draw,
          "online_softmax": softmax.draw, "order": pipeline.draw_order, "promotion": promotion.draw,
-         "stages": pipeline.draw_stages, "sums": sums.draw, "swizzle": swizzle.draw,
+         "stages": pipeline.draw_stages, "sums": sums.draw, "swizzle": swizzle.draw, "tensor_memory": tensor_memory.draw,
          "timeline": timeline.draw, "waves": waves.draw, "zoom": zoom.draw}
 
 

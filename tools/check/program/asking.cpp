@@ -11,8 +11,8 @@ namespace {
 Answer given;
 }
 
-bool answer(unsigned most_threads, unsigned cluster) {
-  given = {__builtin_return_address(0), most_threads, cluster};
+bool answer(unsigned most_threads, unsigned x, unsigned y, unsigned z) {
+  given = {__builtin_return_address(0), most_threads, {x, y, z}};
   return true;
 }
 

@@ -41,16 +41,16 @@ struct AnyPointer {
 /// True while a kernel is only asked who it is. Like threadIdx it is no memory traffic.
 extern __thread const bool asking;
 /// Called by a kernel that is asked; true. Its return address tells which kernel it is.
-/// `most_threads`: of its __launch_bounds__, `cluster`: blocks, of its __cluster_dims__; 0: it has
+/// `most_threads`: of its __launch_bounds__, `x`, `y`, `z`: of its __cluster_dims__; 0: it has
 /// none.
-bool answer(unsigned most_threads = 0, unsigned cluster = 0);
+bool answer(unsigned most_threads = 0, unsigned x = 0, unsigned y = 1, unsigned z = 1);
 
 struct LaunchSizes {
   dim3 grid, block;
   size_t shared_bytes = 0;
   cudaStream_t stream = nullptr;
   bool cooperative = false;
-  unsigned cluster = 1;
+  uint3 cluster{1, 1, 1};
 };
 
 /// An argument that is a pointer: its number, from 1, and its value.

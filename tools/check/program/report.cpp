@@ -42,7 +42,8 @@ void write(const Report& report) {
   FILE* file = path ? std::fopen(path, "w") : nullptr;
   if (!file) return;
   using nlohmann::ordered_json;
-  ordered_json findings = ordered_json::array(), calls = findings, sites = findings;
+  ordered_json findings = ordered_json::array(), calls = findings, sites = findings,
+               advice = findings;
   for (const Finding& finding : report.findings) {
     findings.push_back({{"kind", finding.kind},
                         {"message", finding.message},
@@ -59,6 +60,7 @@ void write(const Report& report) {
                      {"is_launch", call.is_launch},
                      {"looked_at", call.looked_at}});
   }
+  for (const Finding& one : report.trace.advice) advice.push_back(one.message);
   for (const AccessSite& site : report.trace.sites) {
     sites.push_back({{"file", site.file},
                      {"line", site.line},
@@ -81,6 +83,7 @@ void write(const Report& report) {
                             {"copies", report.copies},
                             {"copied", std::to_string(report.copied)},
                             {"findings", findings},
+                            {"advice", advice},
                             {"failed_calls", calls},
                             {"sites", sites},
                             {"explanation", report.explanation}};

@@ -547,8 +547,11 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
                                                 std::to_string(pointers[i].number) + " of " +
                                                 kernel_name(kernel) + " is " + wrong);
   }
+  const uint3 shape = cluster.x != 0 ? cluster : sizes.cluster;
   LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes,
-                      static_cast<int>(cluster != 0 ? cluster : sizes.cluster), sizes.cooperative};
+                      static_cast<int>(shape.x * shape.y * shape.z), sizes.cooperative};
+  config.cluster_y = shape.y;
+  config.cluster_z = shape.z;
   const uint64_t blocks = uint64_t{sizes.grid.x} * sizes.grid.y * sizes.grid.z;
   if (blocks > static_cast<uint64_t>(device_info().sm_count)) state().report.large_grid = true;
   if (kernel_heap().blocks.empty()) kernel_heap().used = 0;

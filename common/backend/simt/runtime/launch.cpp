@@ -281,6 +281,11 @@ void run_launch(const Launch& launch) {
 constexpr unsigned kMaxGridX = 0x7fffffffu, kMaxGridYZ = 65535, kMaxBlockZ = 64;
 constexpr int kMaxCluster = 16;
 
+uint3 cluster_shape(const LaunchConfig& config) {
+  const unsigned y = config.cluster_y, z = config.cluster_z;
+  return {static_cast<unsigned>(config.cluster) / (y * z), y, z};
+}
+
 void check_launch(const LaunchConfig& config, const std::string& kernel) {
   const auto refuse = [&kernel](const std::string& why, Fault fault = Fault::launch_refused) {
     throw LaunchError(fmt::format("launch of {} refused: {}", kernel, why), fault);
@@ -305,9 +310,12 @@ void check_launch(const LaunchConfig& config, const std::string& kernel) {
     refuse(fmt::format("a cluster of {} blocks; 1 to {}", config.cluster, kMaxCluster));
   }
   if (config.cluster > 1 && device.cc_major < 9) refuse("clusters need cc 9.0");
-  if (grid.x % static_cast<unsigned>(config.cluster) != 0) {
-    refuse(fmt::format("grid.x = {} is not a multiple of the cluster's {} blocks", grid.x,
-                       config.cluster));
+  const uint3 shape = cluster_shape(config);
+  for (const auto& [extent, of_cluster, axis] :
+       {std::tuple{grid.x, shape.x, 'x'}, {grid.y, shape.y, 'y'}, {grid.z, shape.z, 'z'}}) {
+    if (extent % of_cluster == 0) continue;
+    refuse(fmt::format("grid.{} = {} is not a multiple of the cluster's {} blocks", axis, extent,
+                       of_cluster));
   }
   if (config.cooperative) {
     if (config.cluster > 1) {
@@ -397,6 +405,7 @@ void detail::launch_kernel(void* kernel, const LaunchConfig& config, const simt:
   launch.block = block;
   launch.shared_bytes = config.smem_bytes;
   launch.cluster = static_cast<uint32_t>(config.cluster);
+  launch.cluster_shape = simt::cluster_shape(config);
   launch.cooperative = config.cooperative;
   launch.dependent = config.dependent;
   const uint64_t blocks = static_cast<uint64_t>(grid.x) * grid.y * grid.z;

@@ -353,7 +353,7 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   }
   std::memset(storage.shared.get(), 0xff, shared_bytes);  // NaN, so that uninitialised reads show
 
-  block.block_idx = index_in(launch.grid, block_id);
+  block.block_idx = block_index_in(launch, block_id);
   block.index = index;
   block.rank = static_cast<uint32_t>(block_id % launch.cluster);
   block.group = &group;

@@ -166,6 +166,7 @@ struct Launch {
   uint3 grid{}, block{};
   size_t shared_bytes = 0;
   uint32_t cluster = 1;
+  uint3 cluster_shape{1, 1, 1};
   bool cooperative = false;
   bool dependent = false;
   uint32_t blocks_per_group = 1;
@@ -198,6 +199,16 @@ inline uint3 index_in(const uint3& extent, uint64_t linear) {
   return {static_cast<unsigned>(linear % extent.x),
           static_cast<unsigned>(linear / extent.x % extent.y),
           static_cast<unsigned>(linear / extent.x / extent.y)};
+}
+
+// The index of the `linear`-th block in the order in which blocks start: cluster by cluster.
+inline uint3 block_index_in(const Launch& launch, uint64_t linear) {
+  const uint3 &grid = launch.grid, &shape = launch.cluster_shape;
+  const uint3 cluster =
+      index_in({grid.x / shape.x, grid.y / shape.y, grid.z / shape.z}, linear / launch.cluster);
+  const uint3 in_cluster = index_in(shape, linear % launch.cluster);
+  return {cluster.x * shape.x + in_cluster.x, cluster.y * shape.y + in_cluster.y,
+          cluster.z * shape.z + in_cluster.z};
 }
 
 struct Worker;

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 
+#include "common/backend/marks.hpp"
 #include "common/backend/simt/runtime/thread_hierarchy.hpp"
 #include "common/device/timeline.cuh"
 
@@ -57,6 +58,12 @@ void mark(timeline::Kind kind, timeline::Edge edge, std::uint32_t object, std::u
 }
 
 }  // namespace simt
+
+std::vector<timeline::Event> marks_of(const std::function<void()>& run) {
+  simt::start_timeline(1);
+  run();
+  return simt::stop_timeline();
+}
 
 void timeline::record(Kind kind, Edge edge, std::uint32_t object, std::uint32_t value) {
   simt::mark(kind, edge, object, value);

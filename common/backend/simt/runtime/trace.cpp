@@ -22,7 +22,9 @@ void start_trace(const TraceBudget& budget) {
 
 Trace stop_trace() { return tracer_backend != nullptr ? tracer_backend->stop() : Trace{}; }
 
-const char* to_string(Space space) { return space == Space::global ? "global" : "shared"; }
+const char* to_string(Space space) {
+  return space == Space::global ? "global" : space == Space::shared ? "shared" : "tensor";
+}
 
 const char* to_string(Op op) {
   switch (op) {
@@ -31,6 +33,7 @@ const char* to_string(Op op) {
     case Op::atomic: return "atomic";
     case Op::async_load: return "async load";
     case Op::async_store: return "async store";
+    case Op::alloc: return "alloc";
   }
   return "?";
 }
@@ -136,6 +139,7 @@ std::string explain(const Trace& trace) {
     if (finding.count > 1) out += fmt::format(" [{} times]", fmt::group_digits(finding.count));
     out += "\n";
   }
+  for (const Finding& advice : trace.advice) out += "advice: " + advice.message + "\n";
   return out;
 }
 

@@ -13,11 +13,12 @@
 
 namespace cookbook::simt {
 
-enum class Space { global, shared };
+enum class Space { global, shared, tensor };
 
 /// What an access does to the memory of its `Space`. A TMA load, for example, is an `async_load` of
 /// global memory and an `async_store` to shared memory; wgmma operands are `async_load`s of shared.
-enum class Op { load, store, atomic, async_load, async_store };
+/// `alloc`: of tensor memory, by tcgen05.alloc.
+enum class Op { load, store, atomic, async_load, async_store, alloc };
 
 /// One warp-wide request as it was counted.
 struct Request {
@@ -59,7 +60,7 @@ struct AccessSite {
 /// A mistake found in a kernel, with the number of times it was seen.
 struct Finding {
   /// race, uninitialised, out-of-bounds, misaligned, proxy, static-shared, exit, divergence,
-  /// overflow.
+  /// overflow; of advice: tensor-fence.
   std::string kind;
   std::string message;
   uint64_t count = 0;
@@ -85,6 +86,8 @@ struct Trace {
   /// Bulk additions of floating-point numbers to one place by blocks that nothing orders: right,
   /// but not the same every run.
   std::vector<Finding> unordered_sums;
+  /// Right on the GPUs that are known, but not by the letter of the PTX ISA.
+  std::vector<Finding> advice;
   std::vector<KernelTotals> kernels;
 };
 

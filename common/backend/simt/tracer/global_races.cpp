@@ -83,7 +83,7 @@ void WorkerTracer::memory_fence(bool block_only) {
 }
 
 uint3 WorkerTracer::block_of_group(uint64_t group) const {
-  return index_in(launch_->grid, group * launch_->blocks_per_group);
+  return block_index_in(*launch_, group * launch_->blocks_per_group);
 }
 
 uint32_t WorkerTracer::place_of(Site& site, FlagUse use) {

@@ -111,7 +111,8 @@ void WorkerTracer::async_bulk(const void* address, size_t bytes, BulkUse use, vo
                           .pc = pc,
                           .bytes = static_cast<uint32_t>(bytes),
                           .op = use == BulkUse::read ? Op::async_load : Op::async_store,
-                          .use = between_blocks});
+                          .use = between_blocks,
+                          .is_answer = use == BulkUse::answer});
 }
 
 // ---- mbarriers --------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size
   for (ThreadClock& thread : thread_clocks_) {
     thread.row.reset();
     thread.fences.clear();
+    thread.proxy = thread.after = {};
     thread.idle_wait_pc = 0;
   }
   clock_.assign(slots_, 1);
@@ -223,6 +224,7 @@ void RaceDetector::proxy_fence(Actor thread) {
     found->second.fence_clock = me.clock;
     return true;
   });
+  thread_clocks_[thread].proxy = {interval_, thread_clocks_[thread].row};
   // A new clock, which separates stores before the fence from those after it.
   thread_clocks_[thread].fences.push_back(clock_[thread]++);
 }
@@ -274,7 +276,7 @@ void RaceDetector::barrier_use(const void* bar, const Access& access, uint32_t o
   const Init& init = found->second;
   const View me = view(access.actor);
   if (owner != block_of(me.issuer)) note_use(owner, me, access.pc, false, init.offset);
-  const Entry entry{init.clock, init.pc, init.thread & kSlots, 0, false, false, false};
+  const Entry entry{init.clock, init.pc, init.thread & kSlots, 0, false, false, false, false};
   if (!knows_init(init, me)) {
     report(SharedHazard::Kind::barrier_unordered, &entry, access, me, init.offset);
     return;
@@ -374,6 +376,28 @@ void RaceDetector::check_proxy(const Cell& cell, size_t offset, uint32_t bytes,
   }
 }
 
+// An ordinary load and the write of the next answer are ordered by a proxy fence between the two
+// (PTX ISA, "Memory Consistency Model", "Causality Order"): of the thread that read, or of the one
+// that asks, once it knows of the read.
+void RaceDetector::check_answer(const Cell& cell, size_t offset, uint32_t bytes,
+                                const Access& access, const View& me) {
+  const Fence& asks = thread_clocks_[me.issuer].proxy;
+  for (int i = 0; i < cell.reader_count; ++i) {
+    const Entry& entry = cell.readers[i];
+    if (!is_thread(entry.slot) || (entry.bytes & bytes) == 0) continue;
+    const size_t reads = read_slot(entry.slot);
+    const std::vector<uint32_t>& fences = thread_clocks_[entry.slot].fences;
+    const uint32_t known = std::max(known_clock(me, entry.slot), known_clock(me, reads));
+    const auto after = std::upper_bound(fences.begin(), fences.end(), known);
+    if (after != fences.begin() && *(after - 1) >= entry.clock) continue;
+    const bool asks_later = asks.interval > cell.interval ||
+                            (asks.interval == cell.interval && asks.row != nullptr &&
+                             std::max((*asks.row)[entry.slot], (*asks.row)[reads]) >= entry.clock);
+    if (asks_later || !ordered(entry, me, true)) continue;  // a race, which is reported
+    report(SharedHazard::Kind::proxy_answer, &entry, access, me, offset);
+  }
+}
+
 void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const Access& access,
                               const View& me) {
   using Kind = SharedHazard::Kind;
@@ -382,7 +406,9 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
     cell.interval = interval_;
     cell.writer_count = cell.reader_count = cell.initialised = 0;
     cell.ordinary_stores = false;
-  } else if (cell.interval != interval_) {
+  }
+  if (access.is_answer) check_answer(cell, offset, bytes, access, me);
+  if (cell.interval != interval_) {
     // Reads by threads before a full barrier are ordered; those by operations need not be.
     int kept = 0;
     for (int i = 0; i < cell.reader_count; ++i) {
@@ -404,7 +430,7 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
     report(Kind::uninitialised, nullptr, access, me, offset);
   }
   const Entry mine{me.clock,      access.pc,          me.slot & kSlots, bytes & 0xf,
-                   access.atomic, access.async_proxy, access.flag};
+                   access.atomic, access.async_proxy, access.flag,      access.tensor_core};
   if (access.write) {
     int kept = 0;
     for (int i = 0; i < cell.reader_count; ++i) {
@@ -496,8 +522,45 @@ void RaceDetector::tensor_access(uint32_t owner, uint32_t first, uint32_t column
         report(SharedHazard::Kind::tensor_unfenced, &entry, access, me, offset);
       }
     }
+    if (cell.group == group_) check_after_fence(cell, offset, part, access, me);
     check_cell(cell, offset, part, access, me);
   });
+}
+
+void RaceDetector::tensor_after_fence(Actor thread) {
+  thread_clocks_[thread].after = {interval_, thread_clocks_[thread].row};
+}
+
+// The tensor core and tcgen05.ld and .st, one after the other on the same memory: the later one's
+// thread has waited for the earlier one, and a fence should stand between. Of one warp a load or
+// store and then an mma need none.
+void RaceDetector::check_after_fence(const Cell& cell, size_t offset, uint32_t part,
+                                     const Access& access, const View& me) {
+  const Fence& fence = thread_clocks_[me.issuer].after;
+  const auto check = [&](const Entry& entry, bool is_read) {
+    if (entry.tensor_core == access.tensor_core || (entry.bytes & part) == 0 ||
+        !ordered(entry, me, is_read) ||
+        (access.tensor_core && issuer_of(entry) / kWarpSize == me.issuer / kWarpSize)) {
+      return;
+    }
+    // What a full barrier has taught since the fence counts as known before it.
+    const bool fenced =
+        fence.interval != 0 && (base_[entry.slot] >= entry.clock ||
+                                (fence.row != nullptr && (*fence.row)[entry.slot] >= entry.clock));
+    if (!fenced) report(SharedHazard::Kind::tensor_advice, &entry, access, me, offset);
+  };
+  for (int i = 0; i < cell.writer_count; ++i) check(cell.writers[i], false);
+  for (int i = 0; access.write && i < cell.reader_count; ++i) check(cell.readers[i], true);
+}
+
+// The thread that started the operation.
+uint32_t RaceDetector::issuer_of(const Entry& entry) const {
+  // Operations take the clocks of the pool in turn, and the first one of each has clock 2.
+  const Actor operation =
+      -static_cast<Actor>(entry.slot - threads_ + 1 + (entry.clock - 2) * pool_);
+  return is_remembered(operation)
+             ? operations_[static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations].issuer
+             : slot_issuer_[entry.slot];
 }
 
 void RaceDetector::tensor_reset(uint32_t owner, uint32_t first, uint32_t columns) {

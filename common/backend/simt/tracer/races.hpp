@@ -34,7 +34,9 @@ enum class Kind : uint8_t {
   uninitialised,
   proxy_load,         ///< an asynchronous operation reads ordinary stores that were not fenced
   proxy_store,        ///< it overwrites ordinary stores that were not fenced
+  proxy_answer,       ///< ... or an answer of launch control that ordinary loads have read
   tensor_unfenced,    ///< of tensor memory: tcgen05.st, waited for but not fenced before an mma
+  tensor_advice,      ///< no mistake on a known GPU: no tcgen05.fence::after_thread_sync before it
   barrier_unordered,  ///< an mbarrier is used by a thread that need not see its initialisation
   barrier_unfenced,   ///< an asynchronous operation uses an mbarrier that was not fenced
   not_started,        ///< of another block's shared memory, before it is known to exist
@@ -99,6 +101,8 @@ class RaceDetector {
     bool overwrites = false;        ///< An atomic that does not need the old value.
     bool may_be_undefined = false;  ///< A read of what nothing has written is no mistake.
     bool deferred = false;          ///< A store over a store is noted by note_deferred() only.
+    bool is_answer = false;         ///< Of cluster launch control.
+    bool tensor_core = false;  ///< Of tensor memory, by an mma or cp, not by tcgen05.ld or .st.
   };
   using Key = std::tuple<SharedHazard::Kind, uint32_t, uint32_t>;
 
@@ -134,6 +138,8 @@ class RaceDetector {
   /// `operation` is a tcgen05.st; it has been fenced.
   void mark_store(Actor operation) { unfenced_stores_.insert(store_key(operation)); }
   void store_fenced(Actor operation) { unfenced_stores_.erase(store_key(operation)); }
+  /// `thread` executes tcgen05.fence::after_thread_sync.
+  void tensor_after_fence(Actor thread);
   /// The first offset of a hazard in tensor memory, which is a multiple of four per column.
   size_t tensor_offset() const { return tensor_cells_ * 4; }
 
@@ -181,6 +187,7 @@ class RaceDetector {
     uint32_t atomic : 1;
     uint32_t async_proxy : 1;
     uint32_t flag : 1;
+    uint32_t tensor_core : 1;
   };
   struct Cell {
     uint32_t group = 0;     ///< Contents are stale unless this is the current group.
@@ -196,9 +203,15 @@ class RaceDetector {
   /// once shared, so a join hands one row to all who met.
   using Row = std::vector<uint32_t>;
   using RowPointer = std::shared_ptr<const Row>;
+  /// What a thread knew at a fence.
+  struct Fence {
+    uint32_t interval = 0;  ///< 0: it has executed none.
+    RowPointer row;
+  };
   struct ThreadClock {
     RowPointer row;                ///< Null: only what the last full barrier taught.
     std::vector<uint32_t> fences;  ///< Clocks at which the thread fenced the proxies, ascending.
+    Fence proxy, after;            ///< The latest, and of tcgen05.fence::after_thread_sync.
     uint32_t idle_wait_pc = 0;
   };
   struct Operation {
@@ -262,6 +275,11 @@ class RaceDetector {
   bool is_known_to_somebody(const Entry& entry) const;
   void check_proxy(const Cell& cell, size_t offset, uint32_t bytes, const Access& access,
                    const View& me);
+  void check_answer(const Cell& cell, size_t offset, uint32_t bytes, const Access& access,
+                    const View& me);
+  void check_after_fence(const Cell& cell, size_t offset, uint32_t part, const Access& access,
+                         const View& me);
+  uint32_t issuer_of(const Entry& entry) const;
 
   uint32_t threads_ = 0, threads_per_block_ = 1;
   bool has_clusters_ = false;

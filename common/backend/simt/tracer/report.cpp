@@ -26,6 +26,7 @@ const char* kind_name(Kind kind) {
     case Kind::global_uninitialised: return "uninitialised";
     case Kind::proxy_load:
     case Kind::proxy_store:
+    case Kind::proxy_answer:
     case Kind::barrier_unfenced: return "proxy";
     case Kind::exit_async:
     case Kind::exit_remote: return "exit";
@@ -41,6 +42,7 @@ const char* kind_name(Kind kind) {
     case Kind::absent_lane: return "absent-lane";
     case Kind::not_a_number: return "nan";
     case Kind::unordered_sums: return "runs-differ";
+    case Kind::tensor_advice: return "tensor-fence";
     default: return "race";
   }
 }
@@ -97,6 +99,17 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
           "the writing thread{}",
           earlier_thread, memory, earlier_line, later, later_line,
           kind == Kind::proxy_load ? "reads" : "overwrites", in_block);
+    case Kind::proxy_answer:
+      return fmt::format(
+          "{} read {} at {} by an ordinary load; the next answer, asked for at {} by {}, "
+          "overwrites "
+          "it with no fence_proxy_async() between{}",
+          earlier_thread, memory, earlier_line, later_line, later_thread, in_block);
+    case Kind::tensor_advice:
+      return fmt::format(
+          "{} uses {} at {} after {} did at {}, with no tcgen05.fence::after_thread_sync after the "
+          "wait for that{}",
+          later, memory, later_line, earlier, earlier_line, in_block);
     case Kind::barrier_unordered:
     case Kind::barrier_unfenced:
       return fmt::format(
@@ -314,7 +327,7 @@ Trace make_trace(const Shared& state) {
     if (site.space == Space::global) {
       out.sectors += counts.units;
       out.ideal_sectors += counts.ideal;
-    } else {
+    } else if (site.space == Space::shared) {
       out.wavefronts += counts.units;
       out.ideal_wavefronts += counts.ideal;
       out.copy_wavefronts += counts.copy_units;
@@ -337,8 +350,9 @@ Trace make_trace(const Shared& state) {
     const std::string later_line = later != 0 ? line_of(later) : std::string();
     if (kind == Kind::different_places && earlier_line == later_line) continue;
     const std::string pair = kernel_name(kernel) + "|" + earlier_line + "|" + later_line;
-    std::vector<Finding>& list =
-        kind == Kind::unordered_sums ? trace.unordered_sums : trace.findings;
+    std::vector<Finding>& list = kind == Kind::unordered_sums  ? trace.unordered_sums
+                                 : kind == Kind::tensor_advice ? trace.advice
+                                                               : trace.findings;
     const auto [at, is_new] = seen.try_emplace({static_cast<int>(kind), pair}, list.size());
     if (is_new) {
       list.push_back(

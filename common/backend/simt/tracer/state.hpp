@@ -57,6 +57,7 @@ struct Access {
   bool overwrites = false;   ///< An atomic that does not need the old value.
   bool changes = true;       ///< An atomic that leaves the value as it is releases nothing.
   bool may_outlive = false;  ///< The block need not wait for it before it ends.
+  bool is_answer = false;    ///< In bulk: BulkUse::answer.
   SharedRule rule = SharedRule::load_store;
   uint32_t part = 0;     ///< Distinguishes the parts of one large access.
   uintptr_t source = 0;  ///< Of a copy's write: where the lane reads what it writes.

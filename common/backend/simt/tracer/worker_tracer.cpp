@@ -182,9 +182,10 @@ void WorkerTracer::bulk_access(Actor operation, const Access& access) {
   site.counts.bytes += bytes;
   site.counts.largest_range = std::max<uint64_t>(site.counts.largest_range, bytes);
   if (at.buffer == nullptr) {
-    detector_.access(at.offset, bytes,
-                     {operation, token, access.op == Op::async_store, false, true},
-                     owner_of(at.offset));
+    RaceDetector::Access found{operation, token, access.op == Op::async_store};
+    found.async_proxy = true;
+    found.is_answer = access.is_answer;
+    detector_.access(at.offset, bytes, found, owner_of(at.offset));
     return;
   }
   require_previous_ended(*at.buffer, thread, access);

@@ -100,15 +100,25 @@ class WorkerTracer final : public SyncTracer,
   void tensor_read(const TensorRange& range, bool by_product, void* pc, Actor operation) override {
     RaceDetector::Access access{operation, token_of(pc), false};
     access.may_be_undefined = !by_product;  // a load of more lanes than are needed
+    access.tensor_core = by_product;
     tensor_access(range, access, by_product);
   }
   void tensor_write(const TensorRange& range, bool is_store, void* pc, Actor operation) override {
     if (is_store) detector_.mark_store(operation);
-    tensor_access(range, {operation, token_of(pc), true}, false);
+    RaceDetector::Access access{operation, token_of(pc), true};
+    access.tensor_core = !is_store;
+    tensor_access(range, access, false);
   }
   void tensor_store_fenced(Actor operation) override { detector_.store_fenced(operation); }
-  void tensor_allocated(const TensorRange& range) override {
+  void tensor_after_fence() override { detector_.tensor_after_fence(current_thread->actor); }
+  void tensor_allocated(const TensorRange& range, void* pc) override {
     detector_.tensor_reset(range.block->index, range.first, range.columns);
+    if (!group_->traced) return;
+    SiteCounts& counts =
+        sites_[site_index({token_of(pc), 0, Space::tensor, Op::alloc, 0, 0})].counts;
+    ++counts.requests;
+    ++counts.lanes;
+    counts.bytes += uint64_t{range.columns} * 128 * 4;
   }
   void tensor_freed(const TensorRange& range, void* pc) override {
     detector_.tensor_freed(range.block->index, range.first, range.columns,

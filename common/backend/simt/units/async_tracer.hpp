@@ -11,7 +11,8 @@ namespace cookbook::simt {
 
 /// What a bulk operation does to a range. An addition is atomic element by element; of
 /// floating-point numbers the order of two additions shows in the last bits.
-enum class BulkUse { read, write, add, add_rounded };
+// `answer`: of cluster launch control, to memory that ordinary loads have read before.
+enum class BulkUse { read, write, add, add_rounded, answer };
 
 struct AsyncTracer {
   // The current thread issues an operation, which knows what the thread knows now.

@@ -61,7 +61,7 @@ void clc_try_cancel(void* response, uint64_t* bar, bool multicast) {
   for (const Target& target : targets) {
     find_mbarrier(group, target.bar, kTry, pc);
     if (async_tracer == nullptr) continue;
-    async_tracer->async_bulk(target.response, kBytes, BulkUse::write, pc, actor);
+    async_tracer->async_bulk(target.response, kBytes, BulkUse::answer, pc, actor);
     mbarrier_tracer->mbarrier_use(target.bar, actor, true, pc);
   }
   const Block& from = *current_thread->block;
@@ -92,7 +92,7 @@ uint3 clc_first_block(uint64_t low, uint64_t high) {
          pc);
   }
   const Launch& launch = *current_thread->block->group->launch;
-  return index_in(launch.grid, high * launch.blocks_per_group);
+  return block_index_in(launch, high * launch.blocks_per_group);
 }
 
 }  // namespace cookbook::simt

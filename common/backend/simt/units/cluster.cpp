@@ -38,6 +38,8 @@ void* map_shared(const void* pointer, uint32_t rank) {
   return map_to_rank(pointer, rank, "map_shared", COOKBOOK_SIMT_PC);
 }
 
+uint3 cluster_shape() { return current_thread->block->group->launch->cluster_shape; }
+
 void store_async(void* pointer, const void* value, int bytes, uint64_t* bar, uint32_t rank) {
   constexpr const char* kWhat = "store_async_cluster";
   void* const pc = COOKBOOK_SIMT_PC;

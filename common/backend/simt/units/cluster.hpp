@@ -10,6 +10,8 @@ namespace cookbook {
 namespace simt {
 
 void* map_shared(const void* pointer, uint32_t rank);
+/// Blocks of a cluster along x, y and z.
+uint3 cluster_shape();
 
 }  // namespace simt
 

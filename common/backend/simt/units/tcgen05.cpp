@@ -13,6 +13,7 @@
 #include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
 #include "common/backend/simt/units/mbarrier_tracer.hpp"
 #include "common/backend/simt/units/shared_operand.hpp"
@@ -552,6 +553,7 @@ void issue(uint32_t d, uint64_t a, bool a_in_tensor_memory, uint64_t b, uint32_t
       require_allocated(block, p.scale_b, scale_columns(p.n), kMma, pc);
     }
   }
+  mark(timeline::Kind::tensor_mma, timeline::Edge::moment, p.d_column, columns_of_d(p));
   lane_acted(pc);
   Tcgen05State& state = thread_queue();
   if (async_tracer != nullptr) record(p, state, pc);

@@ -21,12 +21,15 @@ struct TensorTracer {
   // fence.
   virtual void tensor_read(const TensorRange& range, bool by_product, void* pc,
                            Actor operation) = 0;
-  // `is_store`: by tcgen05.st, which tensor_stores_fenced() will name.
+  // `is_store`: by tcgen05.st, which tensor_store_fenced() will name.
   virtual void tensor_write(const TensorRange& range, bool is_store, void* pc, Actor operation) = 0;
   // tcgen05.fence::before_thread_sync after the operation was waited for.
   virtual void tensor_store_fenced(Actor operation) = 0;
-  // The range holds nothing; or the current thread frees it, and everything must be over.
-  virtual void tensor_allocated(const TensorRange& range) = 0;
+  // tcgen05.fence::after_thread_sync.
+  virtual void tensor_after_fence() = 0;
+  // The range, allocated at `pc`, holds nothing; or the current thread frees it, and everything
+  // must be over.
+  virtual void tensor_allocated(const TensorRange& range, void* pc) = 0;
   virtual void tensor_freed(const TensorRange& range, void* pc) = 0;
   // Variables of the current thread that tcgen05.ld at `pc` will write at an unknown time; the
   // wait.

@@ -12,6 +12,7 @@
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
+#include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
 #include "common/backend/simt/units/tcgen05.hpp"
 #include "common/backend/simt/units/tensor_tracer.hpp"
@@ -69,7 +70,9 @@ bool grant(const std::array<Block*, 2>& blocks, int cta_group) {
       for (uint32_t lane = 0; lane < kTmemLanes; ++lane) {
         std::fill_n(&memory.word(lane, first), columns, ~0u);  // NaN
       }
-      if (tensor_tracer != nullptr) tensor_tracer->tensor_allocated({blocks[i], first, columns, 0});
+      if (tensor_tracer != nullptr) {
+        tensor_tracer->tensor_allocated({blocks[i], first, columns, 0}, request->pc);
+      }
       for (Thread* thread : memory.waiting) make_ready(thread);
       memory.waiting.clear();
     }
@@ -257,6 +260,7 @@ void load(const At& at, uint32_t address, TmemShape shape, int repeat, bool pack
   constexpr const char* kWhat = "tcgen05.ld";
   const Access access = checked_access(address, shape, repeat, pack, offset, kWhat, pc);
   Thread& self = *current_thread;
+  mark(timeline::Kind::tensor_load, timeline::Edge::moment, access.column, span_of(access));
   const auto count = static_cast<uint32_t>(registers_of(shape, repeat));
   for (uint32_t i = 0; i < count; ++i) require_registers(at(i), kWhat, pc);
   AddressLane mine{address, offset, nullptr};
@@ -375,6 +379,7 @@ void tmem_alloc(uint32_t* smem, uint32_t columns, int cta_group) {
     block_current("tcgen05.alloc", pc);
   }
   if (self.lane != 0) return;
+  mark(timeline::Kind::tensor_alloc, timeline::Edge::moment, mine.request->address, columns);
   *smem = mine.request->address;
   if (access_tracer != nullptr) access_tracer->unit_access(smem, 4, true, pc);
 }
@@ -407,6 +412,7 @@ void tmem_dealloc(uint32_t address, uint32_t columns, int cta_group) {
     memory.allocations.erase(found);
     grant(blocks, cta_group);
   });
+  mark(timeline::Kind::tensor_free, timeline::Edge::moment, address & 0xffff, columns);
 }
 
 void tmem_load(uint32_t* registers, uint32_t address, TmemShape shape, int repeat, bool pack,
@@ -505,6 +511,9 @@ void tcgen05_fence_before_thread_sync() {
   warp.unfenced.clear();
 }
 
-void tcgen05_fence_after_thread_sync() { require_sm_100a("tcgen05.fence", COOKBOOK_SIMT_PC); }
+void tcgen05_fence_after_thread_sync() {
+  require_sm_100a("tcgen05.fence", COOKBOOK_SIMT_PC);
+  if (tensor_tracer != nullptr) tensor_tracer->tensor_after_fence();
+}
 
 }  // namespace cookbook::simt

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // In place of CUTLASS's, which forgets the kernel's type (foreign_kernels.py).
 #pragma once
+#include <utility>
+
 #include "cutlass/cutlass.h"
 
 namespace cutlass {
@@ -27,5 +29,21 @@ Status launch_kernel_on_cluster(const ClusterLaunchParams& params, void (*kernel
   return cudaLaunchKernelEx(&config, kernel, arguments...) == cudaSuccess ? Status::kSuccess
                                                                           : Status::kErrorInternal;
 }
+
+struct ClusterLauncher {
+  template <class... P>
+  static Status launch(dim3 grid, dim3 cluster, dim3 block, size_t shared_bytes,
+                       cudaStream_t stream, void (*kernel)(P...), void** arguments) {
+    const ClusterLaunchParams params{grid, block, cluster, static_cast<int>(shared_bytes), stream};
+    return with(params, kernel, arguments, std::index_sequence_for<P...>());
+  }
+
+ private:
+  template <class... P, size_t... I>
+  static Status with(const ClusterLaunchParams& params, void (*kernel)(P...), void** arguments,
+                     std::index_sequence<I...>) {
+    return launch_kernel_on_cluster(params, kernel, *static_cast<P*>(arguments[I])...);
+  }
+};
 
 }  // namespace cutlass

@@ -210,8 +210,14 @@ class cluster_group {
   static __forceinline__ void barrier_wait() { cookbook::cluster_wait(); }
   static unsigned block_rank() { return cookbook::cluster_block_rank(); }
   static unsigned num_blocks() { return cookbook::cluster_size(); }
-  static dim3 dim_blocks() { return dim3(num_blocks()); }
-  static dim3 block_index() { return dim3(block_rank()); }
+  static dim3 dim_blocks() {
+    const uint3 shape = cookbook::simt::cluster_shape();
+    return dim3(shape.x, shape.y, shape.z);
+  }
+  static dim3 block_index() {
+    const uint3 shape = cookbook::simt::cluster_shape();
+    return dim3(blockIdx.x % shape.x, blockIdx.y % shape.y, blockIdx.z % shape.z);
+  }
   static unsigned num_threads() { return num_blocks() * detail::block_size(); }
   static unsigned size() { return num_threads(); }
   static unsigned thread_rank() {

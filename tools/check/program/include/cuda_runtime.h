@@ -437,7 +437,8 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(
       sizes.cooperative = attribute.val.cooperative != 0;
     }
     if (attribute.id == cudaLaunchAttributeClusterDimension) {
-      sizes.cluster = attribute.val.clusterDim.x;
+      const auto& shape = attribute.val.clusterDim;
+      sizes.cluster = {shape.x, shape.y, shape.z};
     }
   }
   const auto body = [kernel](const auto&... values)
