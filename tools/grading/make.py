@@ -196,6 +196,8 @@ def new(arguments, caller):
         "points": {step: points for step, points in assignments.STEPS.items() if step != "speed"},
         "limits": dict(assignments.LIMITS),
     }
+    if found["capability"]:
+        data["capability"] = found["capability"]
     if number is not None:
         data.update(variant=number, **({"pinned": pinned} if pinned else {}))
     (folder / name).write_text(source)
