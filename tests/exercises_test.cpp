@@ -231,7 +231,7 @@ const std::map<std::string, Wrong> kWrong = {
     // the conflicts of one operand for those of the other
     {"4.3", {Fault::false_claim, true}},
     // elements beyond those that are kept
-    {"11.3", {Fault::wrong_result, false}},
+    {"11.3", {Fault::unwritten, false}},
     // tiles that the mask hides
     {"13.1", {Fault::false_claim, true}},
     // the same sectors in another order

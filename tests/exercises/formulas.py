@@ -232,8 +232,8 @@ def finer_scales(m, n, k):
 
 def both_blocks(m, n, k):
     clusters, k_blocks = blocks(m, n, 256, 256), ceil(k / 64)
-    return {"boxes": 2 * clusters * k_blocks * 4, "written": 2 * clusters * k_blocks * 64 * 256 * 2,
-            "alone": blocks(m, n, 128, 256) * k_blocks * 64 * 256 * 2}
+    return {"arrivals": 2 * clusters * k_blocks * 8, "written": 2 * clusters * k_blocks * 64 * 256 * 2,
+            "alone": blocks(m, n, 128, 256) * k_blocks * 64 * (128 + 256) * 2}
 
 
 def cut_tile(m, n, k):
