@@ -84,12 +84,16 @@ struct ExerciseWholeSectors : TensorCores {
       .changed = "level 2 with atomics that you arrange; dk and dv are level 1's",
       .expect = "half the sectors of level 2's atomics, in as many requests",
       .cost = "a shuffle per two accumulators",
-      .ladder = "backward",
+      .ladder = "backward_causal",
   };
 
   static Claims claims(const Problem& p) {
     const Shape& s = p.shape();
-    const double tiles = double(ceil_div(s.seq_q, 64)) * ceil_div(s.seq_k, 64);
+    double tiles = 0;
+    for (int first_key = 0; first_key < s.seq_k; first_key += 64) {
+      const int first = s.causal ? std::max(0, first_key - (s.seq_k - s.seq_q)) : 0;
+      tiles += std::max(0, ceil_div(s.seq_q, 64) - first / 64);
+    }
     return {global_atomics("dq_sums").coalesced(),
             global_atomics("dq_sums").requests(tiles * s.heads_q * s.batch * 2 * p.head_dim())};
   }

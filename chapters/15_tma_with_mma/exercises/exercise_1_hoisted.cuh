@@ -10,14 +10,13 @@ namespace cookbook::gemm {
 
 namespace exercise_hoisted {
 
+using warp_tiles::Stage;
+
 struct Config : warp_tiles::Config {};
 
-}  // namespace exercise_hoisted
-
 /// As the fragments of all levels, but for how a lane finds its addresses.
-template <>
-struct warp_tiles::Fragments<exercise_hoisted::Config> {
-  using C = exercise_hoisted::Config;
+struct Fragments {
+  using C = Config;
   uint32_t a[2][C::kMmaM][4], b[2][C::kMmaN][2];
   const bf16* a_row;             // this lane's row of A in stage 0: k step 0, piece 0
   const bf16* b_rows[C::kMmaM];  // of B: k step 0, piece i
@@ -50,6 +49,13 @@ struct warp_tiles::Fragments<exercise_hoisted::Config> {
       for (int j = 0; j < C::kMmaN; ++j) mma_m16n8k16<bf16>(acc[i][j], a[set][i], b[set][j]);
     }
   }
+};
+
+}  // namespace exercise_hoisted
+
+template <>
+struct warp_tiles::Fragments<exercise_hoisted::Config> : exercise_hoisted::Fragments {
+  using exercise_hoisted::Fragments::Fragments;
 };
 
 struct ExerciseHoisted : warp_tiles::Level<exercise_hoisted::Config> {
