@@ -88,7 +88,8 @@ inline Chapter chapter_11() {
                      with_levels(rmsnorm_ladder(), rmsnorm_space()),
                      with_levels(rope_ladder<false>(), rope_space()),
                      with_levels(attention_ladder(), attention_space())};
-  chapter.exercises = {make_level<rope::ExerciseTable>(), make_level<rope::ExerciseInPlace>()};
+  chapter.exercises = {make_level<rope::ExerciseTable>(), make_level<rope::ExerciseInPlace>(),
+                       make_level<rmsnorm::ExerciseKeptRow>()};
   return chapter;
 }
 

@@ -42,6 +42,7 @@ inline Chapter chapter_13() {
                    claiming(make_level<Delayed>(), {}), make_level<Persistent>()};
 
   chapter.ladders = {full, causal, brief, narrow};
+  chapter.exercises = {make_level<ExerciseKeyGradients>(), make_level<ExerciseWholeSectors>()};
   return chapter;
 }
 

@@ -38,7 +38,7 @@ struct Problem {
     return std::make_shared<ProblemHolder<Problem>>(make(size, variant, kCausal));
   }
   /// size: batch, heads_q, heads_kv, seq_q, seq_k, head_dim.
-  static Problem make(const Size& size, const Variant& variant, bool causal) {
+  static Problem make(const Size& size, const Variant& variant, bool causal = true) {
     Problem p{attention::Problem::make(size, variant, DType::bf16, causal), nullptr, nullptr};
     for (const char* tensor : {"do", "dq", "dk", "dv"}) {
       p.forward.misalign_elements |= variant.of(tensor).misalign_elements;

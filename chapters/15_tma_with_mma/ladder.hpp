@@ -29,6 +29,7 @@ inline Chapter chapter_15() {
   ladder.levels = rows<LastOfChapter5AtHome, MmaTmaTiles, EmptyBarriers, MmaProducer, MmaPersistent,
                        MmaTmaStore>();
   chapter.ladders = {ladder};
+  chapter.exercises = {make_level<ExerciseHoisted>(), make_level<ExerciseFullAndEmpty>()};
   return chapter;
 }
 

@@ -538,12 +538,12 @@ class Capstones(Scripts):
                                (("full/kept/below",), "cannot make the folder full/kept/below"),
                                ((), "new takes the folder to make, such as ~/my_scan"),
                                (("a", "b"), "new takes one folder: not 'a' and 'b'"),
-                               (("a", "--from", "scan"), "--from takes vector, rows, matrix or gemm; got 'scan'"),
-                               (("a", "--from"), "--from takes vector, rows, matrix or gemm"),
+                               (("a", "--from", "scan"), "--from takes gemm, matrix, rows or vector; got 'scan'"),
+                               (("a", "--from"), "--from takes gemm, matrix, rows or vector"),
                                (("a", "--form", "rows"),
-                                "new takes no '--form' (./run new PATH [--from vector|rows|matrix|gemm | --topic TOPIC])"),
-                               (("a", "--topic", "scan"), "--topic takes top-k, radix-sort, stencil-3d, fft-1024, n-body, "
-                                "breadth-first-search, sparse-attention or layernorm-backward; got 'scan'"),
+                                "new takes no '--form' (./run new PATH [--from gemm|matrix|rows|vector | --topic TOPIC])"),
+                               (("a", "--topic", "scan"), "--topic takes breadth-first-search, fft-1024, layernorm-backward, n-body, "
+                                "radix-sort, sparse-attention, stencil-3d or top-k; got 'scan'"),
                                (("a", "--topic=top-k", "--from=rows"), "new takes --from or --topic, not both"),
                                (("3d",), "the folder of a capstone needs a name that begins with a letter: not 3d")):
             self.assertEqual(self.refusal("new", *arguments), f"run: {why}\n")

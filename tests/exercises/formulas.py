@@ -230,6 +230,26 @@ def finer_scales(m, n, k):
     return {"scale_bytes": blocks(m, n, 128, 128) * ceil(k / 64) * 512, "a_bytes": m * k // 2 * ceil(n / 128)}
 
 
+def both_blocks(m, n, k):
+    clusters, k_blocks = blocks(m, n, 256, 256), ceil(k / 64)
+    return {"arrivals": 2 * clusters * k_blocks * 8, "written": 2 * clusters * k_blocks * 64 * 256 * 2,
+            "alone": blocks(m, n, 128, 256) * k_blocks * 64 * (128 + 256) * 2}
+
+
+def cut_tile(m, n, k):
+    return {"given": 256 * 256 * 4, "requests": 256 * 256 * 4 // 512, "a_bytes": 2 * m * k * ceil(n / 256)}
+
+
+def narrow_elements(m, n, k):
+    return {"requests": m * ceil(n / 64) * k // 32, "per_request": 32, "b_bytes": n * k * ceil(m / 64),
+            "boxes": blocks(m, n, 128, 128) * ceil(k / 128)}
+
+
+def read_again(m, n, k):
+    steps = blocks(m, n, 128, 256) * ceil(k / 32)
+    return {"written": steps * (128 * 32 + 32 * 256) * 2, "requests": steps * 2 * 8 * 8, "read": steps * 2 * 8 * 8 * 512}
+
+
 FORMULAS = {
     "0.11": l2_traffic, "0.12": ring_start, "1.11": off_the_line, "1.12": head_and_tail, "1.13": structs,
     "2.11": who_reads_what, "2.12": words_per_fma, "2.13": tiles_and_traffic, "3.11": partial_tiles, "3.12": rows_mid_sector,
@@ -239,5 +259,5 @@ FORMULAS = {
     "10.13": shared_heads, "11.11": tables, "11.12": second_read, "12.11": scales, "12.12": wider_tiles,
     "13.11": rows_and_tiles, "13.12": adding_dq, "14.11": pairs, "14.12": atoms_of_scales, "15.11": instructions_of_copies,
     "15.12": stored_boxes, "0.13": arithmetic_alone, "6.13": packed_boxes, "9.13": who_loads, "13.13": two_columns,
-    "14.13": finer_scales,
+    "14.13": finer_scales, "7.13": both_blocks, "8.13": cut_tile, "12.13": narrow_elements, "15.13": read_again,
 }

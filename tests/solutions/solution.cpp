@@ -2,19 +2,12 @@
 // A chapter's program with solutions in the place of its exercises, and without its levels.
 //   COOKBOOK_LADDER   the chapter's ladder.hpp; exercises/ is looked for in another folder first
 //   COOKBOOK_CHAPTER  the function in it: chapter_3
-//   COOKBOOK_WRONG_FILE, COOKBOOK_WRONG_LEVEL   one more exercise: a wrong solution (optional)
-//                    of the exercise of the same name
-//   COOKBOOK_VARIANTS_FILE   variants of exercises, after it (tools/exercises/variants.py)
+// After the exercises come wrong solutions and variants (tools/exercises/variants.py).
 #include "common/harness/contract/exercises_only.hpp"
 // The above comes first.
 #include COOKBOOK_LADDER
 #include "common/harness/run/runner.hpp"
-#ifdef COOKBOOK_WRONG_FILE
-#include COOKBOOK_WRONG_FILE
-#endif
-#ifdef COOKBOOK_VARIANTS_FILE
-#include COOKBOOK_VARIANTS_FILE
-#endif
+#include "variants.hpp"
 #if COOKBOOK_WITHOUT_SPACES
 #include "chapters/11_autotuning/tuner/space.hpp"
 
@@ -33,11 +26,6 @@ const tune::Space& attention_space() { return none(); }
 
 int main(int argc, char** argv) {
   cookbook::Chapter chapter = cookbook::headed(cookbook::COOKBOOK_CHAPTER());
-#ifdef COOKBOOK_WRONG_FILE
-  chapter.exercises.push_back(cookbook::make_any_level<cookbook::COOKBOOK_WRONG_LEVEL>());
-#endif
-#ifdef COOKBOOK_VARIANTS_FILE
   cookbook::add_variants(chapter);
-#endif
   return cookbook::run_chapter(chapter, argc, argv);
 }

@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: MIT
 # A solution is an exercise's own file with the edits of a file here: <exercise>.diff, in the folder
-# of its chapter's number or its capstone's name. <exercise>.wrong.diff makes a wrong solution.
+# of its chapter's number or its capstone's name. <exercise>.wrong.diff makes a wrong solution, which
+# tools/exercises/variants.py writes for a chapter and cookbook_assemble for a capstone.
 # tools/exercises/solution.py says how an edit is written, and assembles them at build time in a
 # folder that is searched before the source tree. So for each chapter there is
 # build/simt/solutions/chapter-N and its traced twin: the chapter's own ladder.hpp, in which the
 # exercises are the solutions. What tests/exercises_test.cpp grades.
 
-# The levels of wrong solutions, each graded as one more exercise of its chapter. A chapter has at
-# most one.
-set(wrong_level_0 roofs::wrong::Words)
-set(wrong_level_1 coalescing::wrong::Pairs)
-set(wrong_level_2 sgemm::wrong::MissingBarrier)
-set(wrong_level_3 transpose::wrong::ConflictFree)
-set(wrong_level_4 sgemm::wrong::Lanes)
-
 # cookbook_assemble(<target> <name> <folder> <shadow>): the target that makes all solutions of
 # `folder`, whose edits are in solutions/<name>, in the same place of `shadow`. Sets `assembled` to
-# their files, relative to `shadow`, the wrong ones last.
+# their files, relative to `shadow`, the wrong ones of a capstone last.
 function(cookbook_assemble target name folder shadow)
   file(GLOB edits CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/solutions/${name}/*.diff)
+  if(name MATCHES "^[0-9]")
+    list(FILTER edits EXCLUDE REGEX "[.]wrong[.]diff$")
+  endif()
   set(script ${PROJECT_SOURCE_DIR}/tools/exercises/solution.py)
   set(right "")
   set(wrong "")
@@ -60,6 +56,7 @@ function(cookbook_solution_program name output source shadow)
 endfunction()
 
 set(COOKBOOK_VARIANTS 5 CACHE STRING "variants 1 to this of each exercise are tested")
+set(COOKBOOK_VARIANT_CHAPTERS 0 1 2 3 4 11 CACHE STRING "in these chapters, which are quick")
 
 # All solutions, which only maintainers build: in the tree of a reader who has solved an exercise, the
 # edits of its solution no longer fit.
@@ -76,7 +73,6 @@ foreach(number IN LISTS chapters)
   cookbook_solution_program(${number} chapter-${number} solutions/solution.cpp
     ${solutions}/${number} solution-${number}-files)
   add_dependencies(exercises-test chapter-${number})
-  list(FILTER assembled INCLUDE REGEX "[.]wrong[.]cuh$")
   target_compile_definitions(solution-${number}-source PRIVATE COOKBOOK_CHAPTER=chapter_${number}
     COOKBOOK_LADDER="chapters/${folder}/ladder.hpp")
   if(number EQUAL 11)
@@ -84,33 +80,23 @@ foreach(number IN LISTS chapters)
     target_link_libraries(solution-${number} PRIVATE cookbook_tune)
     target_link_libraries(solution-${number}-traced PRIVATE cookbook_tune)
   endif()
-  # Variants of exercises, with bugs and without, as further exercises.
-  file(GLOB data CONFIGURE_DEPENDS ${source}/exercises/*.json)
-  set(kernels "")
-  foreach(file IN LISTS data)
-    file(READ ${file} text)
-    if(text MATCHES "\"variants\"")
-      string(REGEX REPLACE "[.]json$" ".cuh" kernel ${file})
-      list(APPEND kernels ${file} ${kernel})
-    endif()
-  endforeach()
-  if(kernels)
-    set(made ${solutions}/${number}/variants)
-    file(GLOB tools ${PROJECT_SOURCE_DIR}/tools/exercises/*.py)
-    file(GLOB edits ${CMAKE_CURRENT_SOURCE_DIR}/solutions/${digits}/*.diff)
-    add_custom_command(OUTPUT ${made}/variants.hpp DEPENDS ${kernels} ${tools} ${edits}
-      COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/exercises tests ${number}
-        ${COOKBOOK_VARIANTS} ${made}
-      VERBATIM)
-    add_custom_target(variants-${number}-files DEPENDS ${made}/variants.hpp)
-    add_dependencies(solution-${number}-source variants-${number}-files)
-    target_include_directories(solution-${number}-source PRIVATE ${made})
-    target_compile_definitions(solution-${number}-source PRIVATE COOKBOOK_VARIANTS_FILE="variants.hpp")
+  # Wrong solutions, and variants with bugs and without, as further exercises.
+  set(made ${solutions}/${number}/variants)
+  file(GLOB data CONFIGURE_DEPENDS ${source}/exercises/*.json ${source}/exercises/*.cuh
+    ${CMAKE_CURRENT_SOURCE_DIR}/solutions/${digits}/*.diff)
+  file(GLOB tools ${PROJECT_SOURCE_DIR}/tools/exercises/*.py)
+  set(seeds 0)
+  if(number IN_LIST COOKBOOK_VARIANT_CHAPTERS)
+    set(seeds ${COOKBOOK_VARIANTS})
   endif()
-  if(assembled)
-    target_compile_definitions(solution-${number}-source PRIVATE COOKBOOK_WRONG_FILE="${assembled}"
-      COOKBOOK_WRONG_LEVEL=${wrong_level_${number}})
-  endif()
+  file(MAKE_DIRECTORY ${made})
+  add_custom_command(OUTPUT ${made}/variants.hpp DEPENDS ${data} ${tools}
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/exercises tests ${number} ${seeds}
+      ${made}
+    VERBATIM)
+  add_custom_target(variants-${number}-files DEPENDS ${made}/variants.hpp)
+  add_dependencies(solution-${number}-source variants-${number}-files)
+  target_include_directories(solution-${number}-source PRIVATE ${made})
 endforeach()
 
 # The same of the capstones, all in one program: build/simt/solutions/capstone-solutions.

@@ -10,9 +10,7 @@ from pathlib import Path
 from building import build, configure, kinds, make_targets
 from machine import die, say
 
-TEMPLATES = ("vector", "rows", "matrix", "gemm")
-TOPICS = ("top-k", "radix-sort", "stencil-3d", "fft-1024", "n-body", "breadth-first-search", "sparse-attention",
-          "layernorm-backward")
+MADE_FROM = Path("tools/capstone")
 
 
 def as_identifier(folder):
@@ -56,11 +54,15 @@ class Capstone:
             self.build(kind, "kit-tests", self.program, f"levels-test-{self.program}", *traced)
 
 
+def choices(kind):
+    """The names of the templates, or of the topics: their folders."""
+    return sorted(folder.name for folder in (MADE_FROM / kind).iterdir() if folder.is_dir())
+
+
 def files_of(kind, name):
     """What a new capstone is made of: names and texts."""
-    made = Path("tools/capstone")
-    questions = (made / "templates/README.md").read_text()
-    files = {file.name: file.read_text() for file in (made / kind / name).iterdir()}
+    questions = (MADE_FROM / "templates/README.md").read_text()
+    files = {file.name: file.read_text() for file in (MADE_FROM / kind / name).iterdir()}
     # A topic states its problem, and the same questions are to be answered.
     statement = files.get("README.md")
     files["README.md"] = f"{statement}\n{questions[questions.index('## 1.'):]}" if statement else questions
@@ -69,7 +71,7 @@ def files_of(kind, name):
 
 def new(arguments, caller):
     given, chosen, rest = None, {}, list(arguments)
-    names = {"--from": TEMPLATES, "--topic": TOPICS}
+    names = {"--from": choices("templates"), "--topic": choices("topics")}
     while rest:
         option, equals, value = rest.pop(0).partition("=")
         if option in names:
@@ -78,7 +80,7 @@ def new(arguments, caller):
             if chosen[option] not in names[option]:
                 die(f"{takes}; got '{chosen[option]}'")
         elif option.startswith("-"):
-            die(f"new takes no '{option}' (./run new PATH [--from {'|'.join(TEMPLATES)} | --topic TOPIC])")
+            die(f"new takes no '{option}' (./run new PATH [--from {'|'.join(names['--from'])} | --topic TOPIC])")
         elif given:
             die(f"new takes one folder: not '{given}' and '{option}{equals}{value}'")
         else:

@@ -4,7 +4,7 @@
   tools/exercises hint 3.2 1 [--variant 17]
   tools/exercises read 1.11 --build build/simt [--variant 17] [--answers FILE] [--json FILE]
   tools/exercises variant 2.2 17 [--out FILE]       the kernel of a variant, in its place or in a file
-  tools/exercises tests CHAPTER SEEDS FOLDER        variants of a chapter for tests/solutions/solutions.cmake
+  tools/exercises tests CHAPTER SEEDS FOLDER        wrong solutions and variants, for tests/solutions/solutions.cmake
   tools/exercises list [--write]                    the table of docs/exercises.md
 """
 import argparse
@@ -75,7 +75,7 @@ def take_variant(arguments):
 
 
 def write_tests(arguments):
-    exercises = [one for one in catalogue.all_exercises() if one.chapter == arguments.chapter and "variants" in one.data]
+    exercises = [one for one in catalogue.all_exercises() if one.chapter == arguments.chapter and one.file.suffix == ".cuh"]
     arguments.folder.mkdir(parents=True, exist_ok=True)
     variants.write_for_tests(exercises, arguments.seeds, arguments.folder)
     return 0

@@ -66,9 +66,10 @@ def level_in(text):
     return "::".join([*spaces, re.match(r"struct (\w+)", rows[begin])[1]]), begin
 
 
-def edits_of(exercise, root):
-    """The file of edits that solves the exercise of a chapter, whether it is there or not."""
-    return root / "tests/solutions" / exercise.parent.parent.name[:2] / f"{exercise.stem}.diff"
+def edits_of(exercise, root, ending=".diff"):
+    """The file of edits that solves the exercise of a chapter, or that makes a wrong solution of it, whether it is there or
+    not."""
+    return root / "tests/solutions" / exercise.parent.parent.name[:2] / f"{exercise.stem}{ending}"
 
 
 def main(argv):

@@ -5,15 +5,17 @@ The shipped file is variant 0. `variants` in an exercise's data file says what o
 
   "shipped": the beginning of the shipped file's SHA-256, by which an unedited file is known
   "pin":     code that says which numbers the shipped file has, such as "kM = 16"
-  "numbers": alternatives, each {"pin": ..., "edits": [[old, new] ...], "solution": [[old, new] ...]}: `edits` are made in
-             the file and in its solution, `solution` in the solution only
+  "numbers": alternatives, each {"pin": ..., "edits": [[old, new] ...], "solution": [[old, new] ...], "hints": [...]}: `edits`
+             are made in the file and in its solution, `solution` in the solution only; `hints` are optional
   "places":  other bugs, each {"edits": [[old, new] ...], "hints": [...]}: edits of the shipped file's solution that plant
              one, and its hints
 
-Any other variant has numbers that are not those of the shipped file, if there are any, and one of all bugs.
+Any other variant has numbers and a bug that are not those of the shipped file, if there are any: the public solution is
+none of it.
 """
 import hashlib
 import json
+import re
 
 import solution
 from catalogue import ROOT, BadExercise, draw
@@ -39,7 +41,7 @@ class Variants:
             return 0, 0
         key = self.exercise.key
         return (draw(key, number, "numbers", range(1, len(self.numbers))) if len(self.numbers) > 1 else 0,
-                draw(key, number, "place", range(len(self.places))))
+                draw(key, number, "place", range(min(1, len(self.places) - 1), len(self.places))))
 
     def combinations(self):
         return [(numbers, place) for numbers in range(len(self.numbers)) for place in range(len(self.places))]
@@ -88,9 +90,9 @@ class Variants:
         return self.numbers[numbers]["pin"] if numbers else self.data.get("pin", "")
 
     def hints(self, number):
-        """Those of a variant's bug."""
-        place = self.choice(number)[1]
-        return self.places[place]["hints"] if place else self.exercise.data["hints"]
+        """Those of a variant's bug, or of its numbers."""
+        numbers, place = self.choice(number)
+        return (self.places[place] or self.numbers[numbers]).get("hints", self.exercise.data["hints"])
 
     def take(self, number):
         """Makes the file on disk this variant. What a student has written is never overwritten."""
@@ -118,11 +120,15 @@ def replaced(text, pairs, strict=True):
     return text
 
 
-def in_namespace(text, inner):
-    """The text with its innermost namespace of the book in another one, so that several variants can be compiled
-    together."""
+def apart(text, inner):
+    """The text with names of its own, so that several variants can be compiled together: in an inner namespace. A file that
+    specialises a template of the book has to stay in the book's namespace; there its namespaces and its level are renamed."""
     rows = text.split("\n")
     at = next(i for i, row in enumerate(rows) if row.startswith("namespace cookbook"))
+    if "template <>" in text:
+        level = solution.level_in(text)[0].rpartition("::")[2]
+        names = [level, *re.findall(r"^namespace (\w+) \{", text, re.MULTILINE)]
+        return re.sub(rf"\b({'|'.join(names)})\b", rf"\1_{inner}", text)
     rows[at] = rows[at].replace(" {", f"::{inner} {{")
     return "\n".join(rows)
 
@@ -134,22 +140,31 @@ def chosen(exercise, seeds):
 
 
 def write_for_tests(exercises, seeds, folder):
-    """Writes variants of a chapter's exercises, and their solutions, each in a namespace of its own; variants.hpp, which
-    adds them to the chapter's exercises; and variants.json, which says in their order what they are."""
-    includes, adds, rows = [], [], []
+    """Writes the wrong solutions of a chapter's exercises, then variants of these and their solutions, each with names of its
+    own; variants.hpp, which adds them to the chapter's exercises; and variants.json, which says in their order what they are."""
+    made = []
     for exercise in exercises:
+        edits = solution.edits_of(exercise.file, ROOT, ".wrong.diff")
+        if edits.is_file():
+            text = solution.solve(exercise.file.read_text(), edits.read_text(), edits.name)
+            made.append((exercise, "wrong", {"wrong": True, "solved": False}, text))
+    for exercise in exercises:
+        if "variants" not in exercise.data:
+            continue
         found, choices = chosen(exercise, seeds)
-        made = {(numbers, place, False): found.text(numbers, place) for numbers, place in choices}
-        made.update({(numbers, 0, True): found.solved(numbers) for numbers, _ in choices if numbers})
-        for (numbers, place, solved), text in made.items():
-            inner = f"variant_{numbers}_{place}{'_solved' if solved else ''}"
-            text = in_namespace(text, inner)
-            name = f"{exercise.file.stem}.{inner}.cuh"
-            (folder / name).write_text(text)
-            includes.append(f'#include "{name}"')
-            adds.append(f"  chapter.exercises.push_back(make_any_level<{solution.level_in(text)[0]}>());")
-            rows.append({"exercise": exercise.key, "numbers": numbers, "place": place, "solved": solved})
+        for numbers, place in choices:
+            made.append((exercise, f"variant_{numbers}_{place}", {"wrong": False, "solved": False}, found.text(numbers, place)))
+        for numbers in dict.fromkeys(numbers for numbers, _ in choices if numbers):
+            made.append((exercise, f"variant_{numbers}_solved", {"wrong": False, "solved": True}, found.solved(numbers)))
+    includes, adds, rows = [], [], []
+    for exercise, inner, what, text in made:
+        text = apart(text, inner)
+        name = f"{exercise.file.stem}.{inner}.cuh"
+        (folder / name).write_text(text)
+        includes.append(f'#include "{name}"')
+        adds.append(f"  chapter.exercises.push_back(make_any_level<{solution.level_in(text)[0]}>());")
+        rows.append({"exercise": exercise.key, "name": inner, **what})
     (folder / "variants.hpp").write_text("\n".join([
         "// Made by tools/exercises: change the exercises or their data files.", *includes, "namespace cookbook {",
-        "static void add_variants(Chapter& chapter) {", *adds, "}", "}  // namespace cookbook", ""]))
+        "static void add_variants([[maybe_unused]] Chapter& chapter) {", *adds, "}", "}  // namespace cookbook", ""]))
     (folder / "variants.json").write_text(json.dumps(rows, indent=1) + "\n")

@@ -57,7 +57,7 @@ class Assignment:
             need(isinstance(data.get(field, ""), str), f"{field} is a text")
         unknown = set(data) - {"title", "exercise", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes",
                                "hidden_trace_sizes", "seeds", "points", "claim_points", "limits", "whole_file",
-                               "includes", "files", "speed", "variant", "pinned"}
+                               "includes", "files", "speed", "variant", "pinned", "capability"}
         need(not unknown, f"unknown field '{min(unknown, default='')}'")
         for field in ("title", "file", "level", "public_sizes", "hidden_sizes", "trace_sizes", "seeds"):
             need(data.get(field), f"the field '{field}' is missing or empty")
@@ -65,6 +65,7 @@ class Assignment:
             for size in data.get(field, []):
                 need(isinstance(size, list) and all(isinstance(n, int) and n >= 0 for n in size),
                      f"{field} has {size}; a size is a list of whole numbers")
+        need(isinstance(data.get("capability", 0), int), "capability is a number, such as 100")
         wrong = set(data.get("points", {})) - (set(STEPS) - {"speed"})
         need(wrong != {"speed"}, "the points for speed are those of its tiers")
         need(not wrong, f"no step '{min(wrong, default='')}'; points are given for {', '.join(STEPS)}")
@@ -135,6 +136,7 @@ class Assignment:
         sizes["hidden_sizes"] = [*sizes["hidden_sizes"], *(size for size in sizes["hidden_trace_sizes"]
                                                            if size not in sizes["hidden_sizes"])]
         return {"file": self.file.name, "tags": self.tagged_lines(spliced, parts), "drop_bad_sizes": self.drawing,
+                "capability": self.data.get("capability", 0),
                 **sizes, "seeds": self.data["seeds"], "seconds": self.limits["kernel_seconds"]}
 
     def tagged_lines(self, spliced, parts):

@@ -10,7 +10,8 @@
 //             "hidden_trace_sizes": ..., "seeds": [7, ...], "seconds": 10, "file": "a.cuh",
 //             "tags": {"tag": {"a.cuh": [LINE, ...]}}}; with "drop_bad_sizes": true, hidden sizes
 //             that the problem cannot have are left out. "tags": lines that count as marked;
-//             with "/usr/", also what the standard library's code accesses
+//             with "/usr/", also what the standard library's code accesses. "capability": of the
+//             device, such as 100; 0 is 90
 // OUT.json:  {"checks": [{"step", "what", "hidden", "size", "passed", "property",
 //              "fault", "reason"}, ...],
 //             "complete": true}; checks of claims have "claim", its number, and "distance", how
@@ -32,6 +33,7 @@
 #include <string>
 #include <vector>
 
+#include "common/backend/simt/runtime/devices.hpp"
 #include "tools/grading/child.hpp"
 #include "tools/grading/entry.hpp"
 #include "tools/grading/speed.hpp"
@@ -345,6 +347,7 @@ void Grader::run(const Task& task) {
                            {"blocks", schedule.blocks},
                            {"order_seed", seeds().front()},
                            {"traced", task.traced},
+                           {"capability", plan_.value("capability", 0)},
                            {"seconds", plan_.at("seconds")},
                            {"runs", std::move(runs)}});
     const CheckResult outcome = outcome_of(task, instance, answer);
@@ -447,6 +450,7 @@ int main_of(int argc, char** argv) {
     return 0;
   }
   const json plan = json::parse(std::ifstream(argv[1]));
+  simt::set_model_capability(plan.value("capability", 0));
   Grader grader(plan, argv + 3);
   grader.keep = [&](const json& result) { write_checks(argv[2], result); };
   write_checks(argv[2], grader.grade());

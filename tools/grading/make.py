@@ -196,6 +196,8 @@ def new(arguments, caller):
         "points": {step: points for step, points in assignments.STEPS.items() if step != "speed"},
         "limits": dict(assignments.LIMITS),
     }
+    if found["capability"]:
+        data["capability"] = found["capability"]
     if number is not None:
         data.update(variant=number, **({"pinned": pinned} if pinned else {}))
     (folder / name).write_text(source)
@@ -252,7 +254,9 @@ def choose(data, checks, need_traced=False):
     if need_traced and traced and not data["hidden_trace_sizes"]:
         raise BadAssignment("the solution does not do what it claims at any traced size that was drawn")
     if len(data["hidden_sizes"]) < 3:
-        raise BadAssignment("the solution is right at too few of the sizes that were drawn: name hidden sizes by hand")
+        reason = next((check["reason"] for check in mine if not check["passed"]), "the problem cannot have the others")
+        raise BadAssignment(f"the solution is right at {len(data['hidden_sizes'])} of the sizes that were drawn, and 3 are "
+                            f"needed: {reason}")
     for step in ("layouts", "claims"):
         if not any(check["step"] == step for check in checks) and data["points"][step]:
             data["points"]["hidden_sizes"] += data["points"][step]

@@ -24,7 +24,8 @@ DEVICE = re.compile(r"""
     | cycle_counter | nanosecond_counter | trap | load_acquire | store_release
     | (?:named_)?barrier_\w+ | cluster_\w+ | map_shared_rank | mapa\w* | units::[^(]*
     # The units of later GPUs: asynchronous copies, tensor cores, barriers in shared memory, clusters, TMA.
-    | bulk_wait | cp_async\w* | ldmatrix | stmatrix | map_shared | mma_\w+ | set_registers | store_async | wgmma_\w+ | wmma_\w+ )
+    | bulk_wait | cp_async\w* | ldmatrix | stmatrix | map_shared | mma_\w+ | set_registers | store_async | tcgen05_\w+
+    | tma_load_pair | tmem_\w+ | wgmma_\w+ | wmma_\w+ )
   | (?:bulk|cluster|cp_async|fence|mbarrier|named_barrier|tma|wgmma)_\w+
   | elect_one | to_tf32 | make_tensor_map | device_info
   )(?:<.*>)?\(.*""", re.VERBOSE)

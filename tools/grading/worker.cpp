@@ -26,6 +26,7 @@
 #include "common/backend/backend.hpp"
 #include "common/backend/observe.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/runtime/host_access.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
@@ -119,6 +120,7 @@ __attribute__((noinline)) auto submitted_code(F&& call) {
 
 // In the child: the submission's own code runs from here on.
 json run_task(const json& task) {
+  simt::set_model_capability(task.at("capability"));
   allow_own_memory();
   // What its code reads is allocated as its own.
   const auto submitted = submitted_code([] { return std::make_unique<Entry>(entry()); });
@@ -137,7 +139,11 @@ json run_task(const json& task) {
     return submitted->level.supports(*problem, device);
   });
   if (!support) return end(Fault::unsupported, "unsupported: " + support.reason);
-  const std::vector<TensorSpec> tensors = submitted_code([&] { return problem->tensors(); });
+  const std::vector<TensorSpec> tensors = submitted_code([&] {
+    std::vector<TensorSpec> specs = problem->tensors();
+    for (TensorSpec& spec : specs) spec.fill = nullptr;  // to copy it calls code of the submission
+    return specs;
+  });
   Buffers own({tensors.begin(), tensors.end()}, {task.at("pitch"), task.at("shift")});
   set_observer({.launch = [](const void*, const LaunchConfig* launched) {
     simt::open_device_memory(launched != nullptr);

@@ -13,12 +13,12 @@ namespace cookbook::rope {
 
 struct TableConfig {
   static constexpr int kThreads = 128;
-};
 
-/// The number of threads of a launch; it changes with your kernel.
-inline std::int64_t table_threads(const Shape& shape) {
-  return shape.tokens * shape.heads * shape.half;  // Your part, too.
-}
+  /// The number of threads of a launch; it changes with your kernel.
+  static std::int64_t threads(const Shape& shape) {
+    return shape.tokens * shape.heads * shape.half;  // Your part, too.
+  }
+};
 
 template <class C>
 __global__ void __launch_bounds__(C::kThreads)
@@ -55,7 +55,7 @@ struct ExerciseTable : LevelOf<ProblemT<false>, BuffersT<false>> {
   static void run(const Plan& plan, Stream stream) {
     const Shape& shape = plan.problem.shape;
     if (shape.pairs() == 0) return;
-    const std::int64_t blocks = (table_threads(shape) + Config::kThreads - 1) / Config::kThreads;
+    const std::int64_t blocks = (Config::threads(shape) + Config::kThreads - 1) / Config::kThreads;
     launch(table_kernel<Config>, {dim3(static_cast<unsigned>(blocks)), dim3(Config::kThreads)},
            stream, plan.buffers.out, plan.buffers.cos, plan.buffers.sin, shape);
   }

@@ -28,9 +28,13 @@ const Ladder& ladder_of(const Chapter& chapter, const LevelEntry& exercise) {
 void describe_exercise(const Chapter& chapter, const Options& options) {
   const LevelEntry& level = chapter.exercises[options.exercise - 1];
   const Ladder& ladder = ladder_of(chapter, level);
-  const nlohmann::ordered_json document{
-      {"file", level.source}, {"title", level.changed},          {"ladder", ladder.name},
-      {"dims", ladder.dims},  {"test_sizes", ladder.test_sizes}, {"trace_size", ladder.trace_size}};
+  const nlohmann::ordered_json document{{"file", level.source},
+                                        {"title", level.changed},
+                                        {"ladder", ladder.name},
+                                        {"dims", ladder.dims},
+                                        {"test_sizes", ladder.test_sizes},
+                                        {"trace_size", ladder.trace_size},
+                                        {"capability", chapter.model_capability}};
   fmt::print("{}\n", document.dump(1));
 }
 
