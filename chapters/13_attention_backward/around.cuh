@@ -32,53 +32,76 @@ struct QueryStats {
   }
 };
 
-inline constexpr int kRowThreads = 256;  // eight warps, a row each
+inline constexpr int kRowThreads = 256;  // eight warps
 
-/// This lane's kHeadDim / 32 neighbouring columns of a row. kAligned: in one access.
-template <int kHeadDim, bool kAligned>
-__device__ __forceinline__ void load_columns(float (&to)[kHeadDim / 32], const bf16* row) {
-  constexpr int kCount = kHeadDim / 32;
+/// kCount neighbouring columns of a row, number `part` of its columns. kAligned: in one access.
+template <bool kAligned, int kCount>
+__device__ __forceinline__ void load_columns(float (&to)[kCount], const bf16* row,
+                                             int part = lane_idx()) {
   if constexpr (kAligned) {
-    const auto pack = load_vector<Pack<bf16, kCount>>(row + kCount * lane_idx());
+    const auto pack = load_vector<Pack<bf16, kCount>>(row + kCount * part);
 #pragma unroll
     for (int x = 0; x < kCount; ++x) to[x] = to_float(pack[x]);
   } else {
 #pragma unroll
-    for (int x = 0; x < kCount; ++x) to[x] = to_float(row[kCount * lane_idx() + x]);
+    for (int x = 0; x < kCount; ++x) to[x] = to_float(row[kCount * part + x]);
   }
 }
 
-/// A warp per padded query.
+/// How delta_kernel distributes rows: eight columns per lane, so two or four rows of o fit into a
+/// request, and two such groups of rows per warp are in flight.
+template <int kHeadDim>
+struct DeltaRows {
+  static constexpr int kLanes = kHeadDim / 8;  // per row
+  static constexpr int kGroups = 2;
+  static constexpr int kPerGroup = 32 / kLanes, kPerWarp = kGroups * kPerGroup;
+  static constexpr int kPerBlock = kRowThreads / 32 * kPerWarp;
+  static_assert(kPadding % kPerBlock == 0, "the rows of a block are of one head");
+};
+
+/// For all padded queries. Neighbouring blocks have neighbouring heads, whose rows of o are
+/// neighbours.
 template <int kHeadDim, bool kAligned>
 __global__ void __launch_bounds__(kRowThreads)
     delta_kernel(const bf16* o, const bf16* d_o, const float* lse, const float* d_lse,
                  QueryStats stats, Shape shape) {
-  constexpr int kCount = kHeadDim / 32;
+  using Rows = DeltaRows<kHeadDim>;
   allow_next_launch();  // for level 9
-  const int64_t row = static_cast<int64_t>(blockIdx.x) * (kRowThreads / 32) + warp_idx();
-  if (row >= static_cast<int64_t>(shape.batch) * shape.heads_q * stats.padded) return;
-  const int query = static_cast<int>(row % stats.padded);
-  const int head_index = static_cast<int>(row / stats.padded);
-  const int batch = head_index / shape.heads_q, head = head_index % shape.heads_q;
-  if (stats.dq != nullptr) {
-    store_vector(stats.dq + row * kHeadDim + kCount * lane_idx(), Pack<float, kCount>{});  // [zero]
-  }
-  float delta = 0;
-  if (query < shape.seq_q) {
-    float out[kCount], d_out[kCount];
-    const int64_t at = shape.q_row(batch, query, head) * shape.pitch;
-    load_columns<kHeadDim, kAligned>(out, o + at);      // [delta]
-    load_columns<kHeadDim, kAligned>(d_out, d_o + at);  // [delta]
+  const int at = static_cast<int>(blockIdx.x) / shape.heads_q,
+            per_head = stats.padded / Rows::kPerBlock;
+  const int head = static_cast<int>(blockIdx.x) % shape.heads_q, batch = at / per_head;
+  const int warp_query = at % per_head * Rows::kPerBlock + warp_idx() * Rows::kPerWarp;
+  const int lane_row = lane_idx() / Rows::kLanes, part = lane_idx() % Rows::kLanes;
+
+  float out[Rows::kGroups][8] = {}, d_out[Rows::kGroups][8] = {};
 #pragma unroll
-    for (int x = 0; x < kCount; ++x) delta += out[x] * d_out[x];
-    delta = warp_sum(delta);
+  for (int i = 0; i < Rows::kGroups; ++i) {
+    const int query = warp_query + i * Rows::kPerGroup + lane_row;
+    if (query >= shape.seq_q) continue;
+    const int64_t row = shape.q_row(batch, query, head) * shape.pitch;
+    load_columns<kAligned>(out[i], o + row, part);      // [delta]
+    load_columns<kAligned>(d_out[i], d_o + row, part);  // [delta]
   }
-  if (lane_idx() == 0) {
-    const int64_t at = shape.lse_index(batch, query, head);
-    const float own = query < shape.seq_q ? lse[at] : kMinusInfinity;
-    if (d_lse != nullptr && query < shape.seq_q) delta -= d_lse[at];
-    stats.lse[row] = own == kMinusInfinity ? -kMinusInfinity : own * kLog2E;
-    stats.delta[row] = delta;
+  const int64_t first_stat = stats.at(batch, shape.heads_q, head, warp_query);
+  if (stats.dq != nullptr) {
+#pragma unroll
+    for (int i = 0; i < Rows::kPerWarp * kHeadDim; i += 4 * 32) {
+      store_vector(stats.dq + first_stat * kHeadDim + i + 4 * lane_idx(), floatx4{});  // [zero]
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < Rows::kGroups; ++i) {
+    float delta = 0;
+#pragma unroll
+    for (int x = 0; x < 8; ++x) delta += out[i][x] * d_out[i][x];
+    delta = warp_sum<Rows::kLanes>(delta);
+    if (part != 0) continue;
+    const int in_warp = i * Rows::kPerGroup + lane_row, query = warp_query + in_warp;
+    const int64_t index = shape.lse_index(batch, query, head);
+    const float own = query < shape.seq_q ? lse[index] : kMinusInfinity;
+    if (d_lse != nullptr && query < shape.seq_q) delta -= d_lse[index];
+    stats.lse[first_stat + in_warp] = own == kMinusInfinity ? -kMinusInfinity : own * kLog2E;
+    stats.delta[first_stat + in_warp] = delta;
   }
 }
 
@@ -138,9 +161,10 @@ struct PlanBase {
   void before(Stream stream, bool aligned) const {
     with_head_dim(problem, [&](auto d) {
       constexpr int kHeadDim = decltype(d)::value;
+      const auto blocks = static_cast<unsigned>(rows(problem) / DeltaRows<kHeadDim>::kPerBlock);
       launch(aligned ? delta_kernel<kHeadDim, true> : delta_kernel<kHeadDim, false>,
-             {row_blocks(static_cast<int64_t>(rows(problem))), kRowThreads}, stream, buffers.o,
-             buffers.d_o, buffers.lse, buffers.d_lse, stats(), problem.shape());
+             {blocks, kRowThreads}, stream, buffers.o, buffers.d_o, buffers.lse, buffers.d_lse,
+             stats(), problem.shape());
     });
   }
   /// Launches convert_kernel.

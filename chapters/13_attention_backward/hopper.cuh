@@ -247,15 +247,15 @@ __device__ __forceinline__ void store_gradient_wide(bf16* gradient, int64_t stri
   }
 }
 
-/// Stores a warpgroup's 64 rows of dk and dv.
+/// Stores a warp's 16 rows of dk and dv, from `warp_row` of the key tile on.
 template <int kCount>
 __device__ __forceinline__ void store_gradients(bf16* dk, bf16* dv, const Shape& shape,
-                                                const KeyTile& own, int first_head, int consumer,
+                                                const KeyTile& own, int first_head, int warp_row,
                                                 const float (&dk_acc)[kCount],
                                                 const float (&dv_acc)[kCount], float scale) {
   const int64_t head = shape.k_row(own.batch, 0, first_head) * shape.pitch;
   const int64_t stride = shape.heads_kv * shape.pitch;
-  const int row = own.first_key + 64 * consumer + warp_idx() % 4 * 16;
+  const int row = own.first_key + warp_row;
   store_gradient_wide(dk + head, stride, row, shape.seq_k, dk_acc, scale);
   store_gradient_wide(dv + head, stride, row, shape.seq_k, dv_acc, 1);
 }

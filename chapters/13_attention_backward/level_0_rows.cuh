@@ -39,15 +39,15 @@ __global__ void __launch_bounds__(kRowThreads)
   const int query = static_cast<int>(row / shape.heads_q % shape.seq_q);
   const int batch = static_cast<int>(row / shape.heads_q / shape.seq_q);
   float own_q[kCount], own_do[kCount], sum[kCount] = {};
-  load_columns<kHeadDim, false>(own_q, q + row * shape.pitch);
-  load_columns<kHeadDim, false>(own_do, d_o + row * shape.pitch);
+  load_columns<false>(own_q, q + row * shape.pitch);
+  load_columns<false>(own_do, d_o + row * shape.pitch);
   const int64_t at = stats.at(batch, shape.heads_q, head, query);
   const float lse = stats.lse[at], delta = stats.delta[at];
   const int keys = shape.visible_keys(query);
   for (int j = 0; j < keys; ++j) {
     float key[kCount], value[kCount];
-    load_columns<kHeadDim, false>(key, k + shape.k_row(batch, j, head) * shape.pitch);
-    load_columns<kHeadDim, false>(value, v + shape.k_row(batch, j, head) * shape.pitch);
+    load_columns<false>(key, k + shape.k_row(batch, j, head) * shape.pitch);
+    load_columns<false>(value, v + shape.k_row(batch, j, head) * shape.pitch);
     const auto [p, ds] = pair_of(own_q, key, own_do, value, lse, delta, shape.scale_log2);
 #pragma unroll
     for (int x = 0; x < kCount; ++x) sum[x] += ds * key[x];
@@ -74,14 +74,14 @@ __global__ void __launch_bounds__(kRowThreads)
   const int key_index = static_cast<int>(row / shape.heads_kv % shape.seq_k);
   const int batch = static_cast<int>(row / shape.heads_kv / shape.seq_k);
   float key[kCount], value[kCount], dk_sum[kCount] = {}, dv_sum[kCount] = {};
-  load_columns<kHeadDim, false>(key, k + row * shape.pitch);
-  load_columns<kHeadDim, false>(value, v + row * shape.pitch);
+  load_columns<false>(key, k + row * shape.pitch);
+  load_columns<false>(value, v + row * shape.pitch);
   const int group = shape.heads_q / shape.heads_kv;
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     for (int i = first_query_of(shape, key_index); i < shape.seq_q; ++i) {
       float query[kCount], d_out[kCount];
-      load_columns<kHeadDim, false>(query, q + shape.q_row(batch, i, head) * shape.pitch);
-      load_columns<kHeadDim, false>(d_out, d_o + shape.q_row(batch, i, head) * shape.pitch);
+      load_columns<false>(query, q + shape.q_row(batch, i, head) * shape.pitch);
+      load_columns<false>(d_out, d_o + shape.q_row(batch, i, head) * shape.pitch);
       const int64_t at = stats.at(batch, shape.heads_q, head, i);
       const auto [p, ds] =
           pair_of(query, key, d_out, value, stats.lse[at], stats.delta[at], shape.scale_log2);

@@ -109,7 +109,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     add_tile<Base>(dk_acc, dv_acc, smem, smem.stage, smem.stats, stats.dq + stat * C::kHeadDim,
                    shape, consumer, first_query, own.first_key, [] { __syncthreads(); });
   }
-  store_gradients(dk, dv, shape, own, tiles.first_head, consumer, dk_acc, dv_acc, scale);
+  store_gradients(dk, dv, shape, own, tiles.first_head, warp_idx_uniform() * 16, dk_acc, dv_acc,
+                  scale);
 }
 
 struct Wgmma : HopperLevel<WgmmaConfig> {

@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       if (lane_idx() == 0) mbarrier_arrive(&smem.empty[ring.stage]);
       // [end quote]
     }
-    store_gradients(dk, dv, shape, own, tiles.first_head, consumer, dk_acc, dv_acc, scale);
+    store_gradients(dk, dv, shape, own, tiles.first_head, (warp - 4) * 16, dk_acc, dv_acc, scale);
   }
 }
 

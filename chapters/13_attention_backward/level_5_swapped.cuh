@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       const int64_t stat = stats.at(own.batch, shape.heads_q, head, first_query + row);
       add_to_sums<kHeadDim>(stats.dq + stat * kHeadDim + QueryPart<C>::first_column(consumer), dq);
     }
-    store_gradients(dk, dv, shape, own, tiles.first_head, consumer, dk_acc, dv_acc, scale);
+    store_gradients(dk, dv, shape, own, tiles.first_head, warp_row, dk_acc, dv_acc, scale);
   }
 }
 

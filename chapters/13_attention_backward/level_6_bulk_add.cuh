@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
       wait_for_batch<0>(dq);
       give_part(smem.dq[consumer], dq, consumer, n == 0);
     }
-    store_gradients(dk, dv, shape, own, tiles.first_head, consumer, dk_acc, dv_acc, scale);
+    store_gradients(dk, dv, shape, own, tiles.first_head, warp_row, dk_acc, dv_acc, scale);
   }
 }
 

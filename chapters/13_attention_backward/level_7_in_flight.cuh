@@ -87,7 +87,7 @@ __global__ void __launch_bounds__(C::kThreads, 1)
                                at.tile * kQueries, consumer, warp_row, key, n == 0);
       if (lane_idx() == 0) mbarrier_arrive(&smem.empty[ring.stage]);
     }
-    store_gradients(dk, dv, shape, own, tiles.first_head, consumer, dk_acc, dv_acc, scale);
+    store_gradients(dk, dv, shape, own, tiles.first_head, warp_row, dk_acc, dv_acc, scale);
   }
 }
 

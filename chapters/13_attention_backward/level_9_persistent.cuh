@@ -120,11 +120,13 @@ __global__ void __launch_bounds__(C::kThreads, 1)
     const int consumer = warp / 4 - 1, warp_row = (warp - 4) * 16;  // of the block's keys
     StageCursor<C::kStages> ring;
     int step = 0;  // ds[step % 2] is written next; the first tile's step is 0, or 1 behind a clear
-    for (StageCursor<C::kKeyStages> keys;; keys.advance()) {
-      mbarrier_wait(&smem.keys_full[keys.stage], keys.phase);
+    // A count instead of a StageCursor: it stays in a uniform register.
+    for (int number = 0;; ++number) {
+      const int keys = number % C::kKeyStages;
+      mbarrier_wait(&smem.keys_full[keys], number / C::kKeyStages % 2);
       // Broadcast, so that the compiler keeps them in uniform registers.
       const auto uniform = [](int value) { return __shfl_sync(kFullWarp, value, 0); };
-      const int first_key = uniform(smem.own[keys.stage].first_key);
+      const int first_key = uniform(smem.own[keys].first_key);
       if (first_key < 0) break;
       const QueryTiles tiles = query_tiles_of<kQueries>(shape, 0, first_key);
       const int key = first_key + warp_row + lane_idx() / 4;
@@ -136,29 +138,27 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         mbarrier_wait(&smem.full[ring.stage], ring.phase);
         const int first_query = at.tile * kQueries;
         if constexpr (C::kDelayed) {
-          add_tile_delayed<C>(dk_acc, dv_acc, smem, smem.keys[keys.stage], ring.stage, before,
-                              step % 2, shape, first_query, consumer, warp_row, key, n > 0,
-                              step == 1);
+          add_tile_delayed<C>(dk_acc, dv_acc, smem, smem.keys[keys], ring.stage, before, step % 2,
+                              shape, first_query, consumer, warp_row, key, n > 0, step == 1);
           before = ring.stage;
         } else {
-          add_tile_in_flight<Base>(dk_acc, dv_acc, smem, smem.keys[keys.stage], ring.stage,
-                                   step % 2, shape, first_query, consumer, warp_row, key,
-                                   step == 0);
+          add_tile_in_flight<Base>(dk_acc, dv_acc, smem, smem.keys[keys], ring.stage, step % 2,
+                                   shape, first_query, consumer, warp_row, key, step == 0);
           if (lane_idx() == 0) mbarrier_arrive(&smem.empty[ring.stage]);
         }
         ++step;
       }
       const KeyTile own =
-          smem.own[keys.stage];  // only now, or addresses of dk and dv live during the loop
+          smem.own[keys];  // only now, or addresses of dk and dv live during the loop
       __syncwarp();
-      if (lane_idx() == 0) mbarrier_arrive(&smem.keys_empty[keys.stage]);
+      if (lane_idx() == 0) mbarrier_arrive(&smem.keys_empty[keys]);
       __syncwarp();
       if (C::kDelayed && tiles.count > 0) {
         start_from_panels<C>(dk_acc, smem.ds[1 - step % 2], consumer, smem.stages[before].q);
         wait_for_batch<0>(dk_acc);
         if (lane_idx() == 0) mbarrier_arrive(&smem.empty[before]);
       }
-      store_gradients(dk, dv, shape, own, own.kv_head * (shape.heads_q / shape.heads_kv), consumer,
+      store_gradients(dk, dv, shape, own, own.kv_head * (shape.heads_q / shape.heads_kv), warp_row,
                       dk_acc, dv_acc, scale);
     }
   }

@@ -222,8 +222,8 @@ def who_loads(rows, cols):
     return {"requests": rows * ceil(cols / 128), "copies": rows * ceil(cols / 512), "bytes": 4 * rows * cols}
 
 
-def two_columns(heads, q):
-    return {"single_requests": 2 * heads * q, "single_sectors": 8 * heads * q, "pair_sectors": 4 * heads * q}
+def eight_columns(heads, q):
+    return {"single_requests": 8 * heads * ceil(q / 4), "single_sectors": 32 * heads * q, "pair_sectors": 4 * heads * q}
 
 
 def finer_scales(m, n, k):
@@ -258,6 +258,6 @@ FORMULAS = {
     "8.12": narrower_tiles, "9.11": passes, "9.12": trees, "10.11": scores_in_memory, "10.12": causal_tiles,
     "10.13": shared_heads, "11.11": tables, "11.12": second_read, "12.11": scales, "12.12": wider_tiles,
     "13.11": rows_and_tiles, "13.12": adding_dq, "14.11": pairs, "14.12": atoms_of_scales, "15.11": instructions_of_copies,
-    "15.12": stored_boxes, "0.13": arithmetic_alone, "6.13": packed_boxes, "9.13": who_loads, "13.13": two_columns,
+    "15.12": stored_boxes, "0.13": arithmetic_alone, "6.13": packed_boxes, "9.13": who_loads, "13.13": eight_columns,
     "14.13": finer_scales, "7.13": both_blocks, "8.13": cut_tile, "12.13": narrow_elements, "15.13": read_again,
 }
