@@ -357,9 +357,12 @@ def report(arguments):
             die(f"cannot make the folder {results}")
         with tools_of(backend):
             capstone.build_all(backend)
-        # 1: something is wrong, and the report says what.
-        if status_of(f"{capstone.build_folder}/{backend}/{capstone.program}", "--json", results / f"{backend}.json") == 2:
-            sys.exit(2)
+        # 1: something is wrong, and the report says what. The second run counts line by line.
+        program = f"{capstone.build_folder}/{backend}/{capstone.program}"
+        lines = ("--explain", "--draw", capstone.folder / "pictures", "--json", results / "lines.json")
+        for options, more in ((("--json", results / f"{backend}.json"), {}), (lines, {"stdout": subprocess.DEVNULL})):
+            if status_of(program, *options, **more) == 2:
+                sys.exit(2)
     replace_by("plots/run.sh", "--capstone", "report", capstone.folder)
 
 
