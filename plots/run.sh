@@ -8,11 +8,13 @@
 #   plots/run.sh --program [OPTIONS] -- PROGRAM   the kernels of any CUDA program, measured by ncu
 #   plots/run.sh --timeline TRACE... --out NAME   one block of traces of ./run N --timeline
 #   plots/run.sh --capstone plots|report FOLDER   those of a capstone, in its own folder
-# Needs Python 3.10 or later. matplotlib comes from the system, or into .venv on first use.
+# Needs Python 3.10 or later. matplotlib, and what reads the Markdown of a capstone, come from the system, or into .venv on
+# first use.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-has_matplotlib() { "$1" -B plots/can_draw.py >/dev/null 2>&1; }
+needs_markdown=''
+has_libraries() { "$1" -B plots/can_draw.py $needs_markdown >/dev/null 2>&1; }
 
 # apt_install <package>...: as root or with sudo; fails quietly where there is neither.
 apt_install() {
@@ -27,25 +29,26 @@ apt_install() {
 find_python() {
   local candidate
   for candidate in .venv/bin/python python3 /usr/bin/python3; do
-    if command -v "$candidate" >/dev/null && has_matplotlib "$candidate"; then
+    if command -v "$candidate" >/dev/null && has_libraries "$candidate"; then
       echo "$candidate"
       return
     fi
   done
-  echo "Installing matplotlib into .venv (the figures need it)." >&2
+  echo "Installing matplotlib${needs_markdown:+ and markdown-it-py} into .venv (the figures need it)." >&2
   command -v python3 >/dev/null || apt_install python3 python3-venv
   if python3 -m venv .venv >/dev/null 2>&1 || { apt_install python3-venv && python3 -m venv .venv >/dev/null; }; then
-    if .venv/bin/python -m pip install -q --disable-pip-version-check 'matplotlib>=3.6,<4' >&2; then
+    if .venv/bin/python -m pip install -q --disable-pip-version-check 'matplotlib>=3.6,<4' ${needs_markdown:+'markdown-it-py>=2,<5'} >&2; then
       echo .venv/bin/python
       return
     fi
     rm -rf .venv
   fi
-  if apt_install python3-matplotlib && has_matplotlib /usr/bin/python3; then
+  if apt_install python3-matplotlib ${needs_markdown:+python3-markdown-it} && has_libraries /usr/bin/python3; then
     echo /usr/bin/python3
     return
   fi
-  echo "plots: needs matplotlib: pip install matplotlib, or apt-get install python3-matplotlib" >&2
+  echo "plots: needs matplotlib${needs_markdown:+ and markdown-it-py}: pip install matplotlib${needs_markdown:+ markdown-it-py}," \
+    "or apt-get install python3-matplotlib${needs_markdown:+ python3-markdown-it}" >&2
   exit 1
 }
 
@@ -59,5 +62,6 @@ case "${1:-}" in
   --test) arguments=(-m unittest discover -s plots/tests -t plots) ;;
   *) arguments=(-m cookbook_plots "$@") ;;
 esac
+case "${1:-}" in --capstone | --test) needs_markdown=--markdown ;; esac
 python=$(find_python)  # not within exec's arguments: there its failure would not end the script
 exec "$python" "${arguments[@]}"

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 
 #include "common/harness/verdict/acceptance.hpp"
@@ -23,6 +24,7 @@ inline std::string quoted(const std::string& path) {
 }
 
 /// The command that traces `level` in a case and says what is wrong, line by line.
+/// Of all levels if `level` has no name.
 inline std::string command_of(const Ladder& ladder, const LevelEntry& level, const Size& size,
                               const Variant& variant = {}, const Draw& draw = {},
                               const std::optional<Schedule>& schedule = {}, int sm_count = 0) {
@@ -37,12 +39,12 @@ inline std::string command_of(const Ladder& ladder, const LevelEntry& level, con
     text += fmt::format("COOKBOOK_SIMT_ORDER={} ", blocks[schedule->blocks]);
   }
   const Chapter& chapter = tested_chapter();
-  text += "./run " + (chapter.is_capstone()
-                          ? quoted(level.source.substr(0, level.source.find_last_of('/')))
-                          : std::to_string(chapter.number));
+  const std::string& file = ladder.levels.front().source;
+  text += "./run " + (chapter.is_capstone() ? quoted(file.substr(0, file.find_last_of('/')))
+                                            : std::to_string(chapter.number));
   text += " --check --explain";
   if (chapter.ladders.size() > 1) text += " --ladder " + ladder.name;
-  text += " --level " + level.name;
+  if (!level.name.empty()) text += " --level " + level.name;
   if (size != ladder.trace_size) text += " --size " + size_text(size);
   if (draw.kind != InputKind::normal)
     text += fmt::format(" --inputs {}", input_kind_name(draw.kind));
@@ -57,25 +59,61 @@ inline std::string command_of(const Ladder& ladder, const LevelEntry& level, con
   return text;
 }
 
+/// The command that runs one test again.
+inline std::string command_of_test(const std::string& test) {
+  return quoted(std::filesystem::read_symlink("/proc/self/exe")) + " --gtest_filter=" + test;
+}
+inline std::string command_of_this_test() {
+  const testing::TestInfo& test = *testing::UnitTest::GetInstance()->current_test_info();
+  return command_of_test(fmt::format("{}.{}", test.test_suite_name(), test.name()));
+}
+
+/// What a process of tests runs now, for the line that it gets if it ends there: in memory that its
+/// parent shares.
+struct RunningCase {
+  char test[256]{};      ///< "suite.name"
+  char level[128]{};     ///< what the names of the level's tests begin with
+  char at[512]{};        ///< the case, for people
+  char command[2048]{};  ///< that repeats it
+};
+inline RunningCase* running = nullptr;  ///< null: nobody asks
+
+inline void note_running(char* field, std::size_t size, const std::string& text) {
+  text.copy(field, std::min(text.size(), size - 1));
+  field[std::min(text.size(), size - 1)] = 0;
+}
+/// Which level the running test is about: its others are left out after a hang.
+inline void note_level(const Ladder& ladder, const LevelEntry& level) {
+  if (!running) return;
+  note_running(running->level, sizeof(running->level),
+               fmt::format("{}_{}", &level - ladder.levels.data(), level.name));
+}
+/// What the running test is about to do. Whoever asks where nobody does, spends time on texts.
+inline void note_case(const std::string& at, const std::string& command) {
+  note_running(running->at, sizeof(running->at), at);
+  note_running(running->command, sizeof(running->command), command);
+}
+
 /// In place of GoogleTest's own output.
 class LinePerFailure : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& test) override {
     test_ = fmt::format("{}.{}: ", test.test_suite_name(), test.name());
+    if (!running) return;
+    *running = {};
+    note_running(running->test, sizeof(running->test), test_.substr(0, test_.size() - 2));
   }
   void OnTestEnd(const testing::TestInfo&) override { test_.clear(); }
   void OnTestPartResult(const testing::TestPartResult& part) override {
     if (!part.failed()) return;
     std::string text = part.message();
     if (text.rfind("Failed\n", 0) == 0) text.erase(0, 7);
-    for (std::size_t at; (at = text.find('\n')) != std::string::npos;) text.replace(at, 1, " ");
+    std::replace(text.begin(), text.end(), '\n', ' ');
     fmt::print("{}{}\n", test_, text);
   }
   std::string test_;  // GoogleTest holds its lock while it calls, and cannot be asked
 };
 
-/// Where `./run test` asks for it: a maintainer's tools read GoogleTest's own lines.
 inline void print_line_per_failure() {
-  if (!std::getenv("COOKBOOK_LINE_PER_FAILURE")) return;
   auto& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
   listeners.Append(new LinePerFailure);

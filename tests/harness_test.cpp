@@ -481,6 +481,41 @@ TEST(Plan, ALadderThatIsNotRunIsNamedWithItsReason) {
       << plan.left_out[0];
 }
 
+TEST(Plan, ALadderThatCannotBeRightIsRefusedInOneLine) {
+  const auto refusal = [](const Chapter& chapter) -> std::string {
+    try {
+      require_sound(chapter);
+    } catch (const UsageError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  Chapter chapter = two_ladders();
+  EXPECT_EQ(refusal(chapter), "");
+  Chapter wrong = chapter;
+  Ladder& second = wrong.ladders[1];
+  second.levels.push_back(second.levels[0]);
+  second.levels[1].source = "a/level_1_other.cuh";
+  EXPECT_NE(refusal(wrong).find("two levels of second are called"), std::string::npos);
+  EXPECT_NE(refusal(wrong).find("and level_1_other.cuh; .name must be the file's"),
+            std::string::npos);
+  wrong = chapter;
+  wrong.ladders[1].check_size = {7};
+  EXPECT_EQ(refusal(wrong).find("ladder.hpp: check_size = 7 of second: the problem takes"), 0u)
+      << refusal(wrong);
+  wrong = chapter;
+  wrong.ladders[0].test_sizes.push_back({7, 7, 7});
+  EXPECT_NE(refusal(wrong).find("test_sizes = 7x7x7"), std::string::npos) << refusal(wrong);
+  Options options;
+  options.sizes = {"0x0"};
+  options.check = true;
+  try {
+    make_plan(reverse_chapter(), options, Purpose::check);
+  } catch (const UsageError& error) {
+    EXPECT_EQ(std::string(error.what()).find("--size 0x0: the problem takes"), 0u) << error.what();
+  }
+}
+
 TEST(Plan, EveryRunKnowsTheRoofsThatAllLaddersNeed) {
   Chapter both = two_ladders();
   both.ladders[1].roof = Roof::fp32;

@@ -193,7 +193,7 @@ std::vector<std::vector<int>> pairwise(const std::vector<int>& counts) {
 }
 
 std::string LayoutCase::text() const {
-  std::string text = size_text(size) + ", " + input_kind_name(kind);
+  std::string text = fmt::format("{}, {} inputs", size_text(size), input_kind_name(kind));
   for (const auto& [name, layout] : variant.tensors) {
     if (layout.extra_pitch != 0) text += fmt::format(", {} pitch +{}", name, layout.extra_pitch);
     if (layout.misalign_elements != 0) {

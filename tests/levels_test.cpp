@@ -19,7 +19,6 @@
 #include "tests/layout_cases.hpp"
 #include "tests/skips.hpp"
 #if COOKBOOK_SIMT
-#include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #endif
@@ -78,11 +77,13 @@ class LevelTest : public testing::Test {
       : ladder_(ladder), level_(level), axis_(axis) {}
 
   void TestBody() override {
+    note_level(ladder_, level_);
     instances().select(ladder_, axis_);
     if (axis_ == Axis::far_rows) {
       for (const LayoutCase& layout : far_row_cases(ladder_)) {
-        note({layout.text(), layout.size, layout.variant, {}, {}, layout.sm_count},
-             check_far_rows(level_, ladder_, layout));
+        const Case run{layout.text(), layout.size, layout.variant, {}, {}, layout.sm_count};
+        if (running) note_case(run.what, "");
+        note(run, check_far_rows(level_, ladder_, layout));
       }
     } else if (axis_ == Axis::layouts && has_all_layouts()) {
       for (const LayoutCase& layout : layout_cases(ladder_)) {
@@ -125,13 +126,41 @@ class LevelTest : public testing::Test {
       if (const Support support = level_.supports(*problem, device_info()); !support) {
         check = {Fault::unsupported, support.reason};
       } else {
-        check = check_level(level_, instances().get(what, size, draws[0], variant), draws);
+        if (running) note_run(run, 0);
+        Instance& instance = instances().get(what, size, draws[0], variant);
+        check = check_level(running ? noted(run) : level_, instance, draws);
         if (check.status == CheckResult::Status::mismatch) instances().drop(what);
       }
     } catch (const BadSize&) {  // an extent that cannot be zero, such as a head dimension
       check = {Fault::unsupported, "bad size"};
     }
     note(run, check);
+  }
+
+  void note_run(const Case& run, std::size_t number) {
+    const Draw& draw = run.draws[number % run.draws.size()];
+    note_case(with_inputs(run, draw),
+              command_of(ladder_, level_, run.size, run.variant, draw, run.schedule, run.sm_count));
+  }
+
+  /// The level, which says of each run what it begins with.
+  LevelEntry noted(const Case& run) {
+    LevelEntry level = level_;
+    level.prepare = [this, &run](const AnyProblem& problem, const DevicePointers& pointers) {
+      return [this, &run, planned = level_.prepare(problem, pointers),
+              number = std::size_t{0}](Stream stream) mutable {
+        note_run(run, number++);
+        planned(stream);
+      };
+    };
+    return level;
+  }
+
+  /// "3x7, normal inputs (few are equal)".
+  static std::string with_inputs(const Case& run, const Draw& draw) {
+    const std::string kind = fmt::format(", {} inputs", input_kind_name(draw.kind));
+    const bool is_said = run.what.find(kind) != std::string::npos;
+    return fmt::format("{}{} ({})", run.what, is_said ? "" : kind, input_kind_text(draw.kind));
   }
 
   void note(const Case& run, const CheckResult& check) {
@@ -156,22 +185,38 @@ class LevelTest : public testing::Test {
     }
   }
 
+  /// Of the last level: where all levels are wrong at one element, the reference may be wrong.
+  std::string doubt_of_reference() {
+    static std::map<std::pair<const Ladder*, Axis>, std::set<std::string>> by_ladder;
+    static std::map<std::pair<const Ladder*, Axis>, int> judged;
+    std::size_t skipped = 0;
+    for (const auto& [reason, numbers] : skipped_) skipped += numbers.size();
+    std::set<std::string>& places = by_ladder[{&ladder_, axis_}];
+    if (skipped < static_cast<std::size_t>(cases_)) {
+      ++judged[{&ladder_, axis_}];
+      const std::size_t end = failures_ ? why_.find(": got ") : std::string::npos;
+      places.insert(end == std::string::npos ? "" : smallest_.what + why_.substr(0, end));
+    }
+    const bool all_alike = places.size() == 1 && !places.begin()->empty();
+    if (&level_ != &ladder_.levels.back() || !all_alike || judged[{&ladder_, axis_}] < 2) return "";
+    return "; all levels are wrong there: check reference_row(), and the bound that it gives, "
+           "first";
+  }
+
   /// One line, whatever the number of failures is.
   void report_smallest() {
+    const std::string doubt = doubt_of_reference();
     if (failures_ == 0) return;
-    std::string text =
-        fmt::format("{} / {}: {} at {}", ladder_.name, level_.name, why_, smallest_.what);
-    if (draw_) {
-      text += fmt::format(", {} inputs ({})", input_kind_name(draw_->kind),
-                          input_kind_text(draw_->kind));
-    } else if (!smallest_.draws.empty()) {
+    std::string text = fmt::format("{} / {}: {} at {}", ladder_.name, level_.name, why_,
+                                   draw_ ? with_inputs(smallest_, *draw_) : smallest_.what);
+    if (!draw_ && !smallest_.draws.empty()) {
       text += ", one run after another: each is right alone, so a run leaves something behind";
     }
-    text += fmt::format(" [{} of {} cases fail]", failures_, cases_);
-    if (draw_) {
-      text += "; to see lines: " + command_of(ladder_, level_, smallest_.size, smallest_.variant,
-                                              *draw_, smallest_.schedule, smallest_.sm_count);
-    }
+    text += fmt::format(" [{} of {} cases fail]{}", failures_, cases_, doubt);
+    text +=
+        draw_ ? "; to see lines: " + command_of(ladder_, level_, smallest_.size, smallest_.variant,
+                                                *draw_, smallest_.schedule, smallest_.sm_count)
+              : "; to repeat: " + command_of_this_test();
     ADD_FAILURE() << text;
   }
 
@@ -200,26 +245,44 @@ class LevelTest : public testing::Test {
   Skips::OfTest skipped_;
 };
 
+// Of a level that supports no size, every other test is passed by skipping it.
+void expect_some_support(const Ladder& ladder, const LevelEntry& level) {
+  std::string why;
+  for (const Size& size : ladder.test_sizes) {
+    const Support support = level.supports(*ladder.make_problem(size, {}), device_info());
+    if (support) return;
+    why = support.reason;
+  }
+  ADD_FAILURE() << ladder.name << " / " << level.name
+                << ": supports() says no to every size of test_sizes (" << why
+                << "), so nothing tests this level";
+}
+
 class TextsTest : public testing::Test {
  public:
   void TestBody() override {
     for (const Ladder& ladder : tested_chapter().ladders) {
-      EXPECT_FALSE(ladder.test_sizes.empty()) << ladder.name;
+      if (ladder.test_sizes.empty()) ADD_FAILURE() << ladder.name << ": test_sizes is empty";
       for (const LevelEntry& level : ladder.levels) {
-        SCOPED_TRACE(ladder.name + " / " + level.name);
+        const std::string name = ladder.name + " / " + level.name;
         // The levels of a sidebar are settings of an experiment: they have no prediction each.
         const bool sidebar = ladder.title.rfind("sidebar", 0) == 0;
-        EXPECT_FALSE(level.changed.empty());
-        EXPECT_FALSE(!sidebar && (level.expect.empty() || level.cost.empty()));
+        if (level.changed.empty()) ADD_FAILURE() << name << ": .changed is empty";
+        if (!sidebar && level.expect.empty()) ADD_FAILURE() << name << ": .expect is empty";
+        if (!sidebar && level.cost.empty()) ADD_FAILURE() << name << ": .cost is empty";
         const auto problem = ladder.make_problem(ladder.trace_size, {});
         int mechanisms = 0;
         std::set<std::string> identities;
         for (const Claim& claim : level.claims(*problem)) {
           mechanisms += claim.is_mechanism();
-          EXPECT_TRUE(identities.insert(claim_identity(claim)).second)
-              << "claims twice: " << claim.text;
+          if (!identities.insert(claim_identity(claim)).second) {
+            ADD_FAILURE() << name << ": claims twice: " << claim.text;
+          }
         }
-        EXPECT_GE(mechanisms, 1) << "claims nothing that the SIMT backend checks";
+        if (mechanisms == 0) {
+          ADD_FAILURE() << name << ": claims nothing that the SIMT backend checks";
+        }
+        if (tested_chapter().is_capstone()) expect_some_support(ladder, level);
       }
     }
   }
@@ -229,6 +292,10 @@ class TextsTest : public testing::Test {
 bool is_identifier(const std::string& name) {
   static const std::regex pattern("[a-z][a-z0-9]*(_[a-z0-9]+)*");
   return std::regex_match(name, pattern);
+}
+
+void expect_identifier(const std::string& name) {
+  if (!is_identifier(name)) ADD_FAILURE() << "the name '" << name << "' is not lower_snake_case";
 }
 
 // Why a level is not called as its file, level_<number>_<name>.cuh, or nothing.
@@ -252,13 +319,12 @@ class NamesTest : public testing::Test {
     }
     EXPECT_TRUE(is_identifier("register_2d"));
     for (const Ladder& ladder : tested_chapter().ladders) {
-      EXPECT_TRUE(is_identifier(ladder.name)) << ladder.name;
+      expect_identifier(ladder.name);
       for (const LevelEntry& level : ladder.levels) {
-        EXPECT_TRUE(is_identifier(level.name)) << ladder.name << ": " << level.name;
+        expect_identifier(level.name);
         // Chapters have files with several levels.
-        if (tested_chapter().is_capstone()) {
-          EXPECT_EQ(file_complaint(level), "");
-        }
+        const std::string wrong = tested_chapter().is_capstone() ? file_complaint(level) : "";
+        if (!wrong.empty()) ADD_FAILURE() << wrong;
       }
     }
     LevelEntry level;
@@ -268,7 +334,7 @@ class NamesTest : public testing::Test {
     EXPECT_EQ(file_complaint(level),
               "level_1_shuffle.cuh says .name = \"shufle\": it must be the file's");
     for (const LevelEntry& exercise : tested_chapter().exercises) {
-      EXPECT_TRUE(is_identifier(exercise.name)) << exercise.name;
+      expect_identifier(exercise.name);
       const auto& ladders = tested_chapter().ladders;
       EXPECT_TRUE(exercise.ladder.empty() ||
                   std::any_of(ladders.begin(), ladders.end(),
@@ -279,10 +345,6 @@ class NamesTest : public testing::Test {
 };
 
 const bool kRegistered = [] {
-  print_line_per_failure();
-#if COOKBOOK_SIMT
-  simt::install_crash_handler();
-#endif
   register_test<TextsTest>(tested_prefix(), "EveryLevelSaysWhatItChangesExpectsAndCosts");
   register_test<NamesTest>(tested_prefix(), "NamesAreIdentifiers");
   for (const Ladder& ladder : tested_chapter().ladders) {

@@ -10,7 +10,6 @@
 
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/observe.hpp"
-#include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/harness/run/traced.hpp"
@@ -49,6 +48,7 @@ class TracedLevelTest : public OfLevel {
   using OfLevel::OfLevel;
 
   void TestBody() override {
+    note_level(ladder_, level_);
     const auto runs = acceptance_runs(Judge::tests, Axis::traced, ladder_, scope_of(ladder_, {1}));
     Instance instance = instance_of(runs.at(0), ladder_);
     // Instructions without a model: tests/skips lists these levels, so none is added unnoticed.
@@ -56,8 +56,9 @@ class TracedLevelTest : public OfLevel {
     if (support.reason.rfind("the SIMT backend has no ", 0) == 0) GTEST_SKIP() << support.reason;
     // A candidate of the library for other shapes: another ladder has it, or the sizes below.
     if (!support && tested_prefix().rfind("capstone_", 0) == 0) GTEST_SKIP() << support.reason;
-    const TracedRun traced = trace_level(level_, instance);
     const std::string command = command_of(ladder_, level_, runs.at(0).size);
+    if (running) note_case(runs.at(0).text(), command);
+    const TracedRun traced = trace_level(level_, instance);
     expect_right(traced, runs.at(0).text(), command);
     if (!traced.check.is_failure() && traced.check.fault != Fault::none)
       ADD_FAILURE() << traced.check.text();
@@ -70,7 +71,7 @@ class TracedLevelTest : public OfLevel {
       ADD_FAILURE() << level_.name << ": claim is false: " << claim.claim.text << " (measured "
                     << claim.measured << "); to see lines: " << command;
     }
-    EXPECT_GE(checked, 1) << "no claim that the tracer can check";
+    if (checked == 0) ADD_FAILURE() << level_.name << ": no claim that the tracer can check";
   }
 };
 
@@ -81,6 +82,7 @@ class TracedLayoutsTest : public OfLevel {
   using OfLevel::OfLevel;
 
   void TestBody() override {
+    note_level(ladder_, level_);
     std::vector<LayoutCase> cases = traced_layout_cases(ladder_);
     // The rows of a sidebar are one kernel in many configurations.
     if (is_sidebar(ladder_)) cases.resize(3);
@@ -89,10 +91,12 @@ class TracedLayoutsTest : public OfLevel {
       if (!level_.supports(*problem, device_info())) continue;
       const CaseDevice device(layout);
       Instance instance(ladder_, layout.size, layout.kind, 1, layout.variant);
+      const std::string command =
+          command_of(ladder_, level_, layout.size, layout.variant, {layout.kind, 1},
+                     Schedule{layout.schedule, layout.schedule}, layout.sm_count);
+      if (running) note_case(layout.text(), command);
       const TracedRun traced = trace_level(level_, instance);
-      expect_right(traced, layout.text(),
-                   command_of(ladder_, level_, layout.size, layout.variant, {layout.kind, 1},
-                              Schedule{layout.schedule, layout.schedule}, layout.sm_count));
+      expect_right(traced, layout.text(), command);
       if (HasFailure()) return;  // the others mostly say the same
     }
   }
@@ -282,8 +286,6 @@ void add_test(const Ladder& ladder, std::size_t i, const char* suffix) {
 }
 
 const bool kRegistered = [] {
-  print_line_per_failure();
-  simt::install_crash_handler();
   register_test<OtherKernelsTest>(fmt::format("traced_{}_others", tested_prefix()), "kernels");
   for (const Ladder& ladder : tested_chapter().ladders) {
     for (std::size_t i = 0; i < ladder.levels.size(); ++i) {

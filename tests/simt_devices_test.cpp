@@ -2,13 +2,18 @@
 // Every level of a chapter on each GPU of the device table: `supports` says no to what would not
 // launch there, or has an instruction that the GPU lacks.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "common/harness/run/options.hpp"
 #include "common/harness/verdict/check.hpp"
 #include "tests/chapters.hpp"
+#include "tests/failures.hpp"
 #include "tests/on_device.hpp"
 
 namespace cookbook {
@@ -29,6 +34,19 @@ class DevicesTest : public testing::Test {
   void TestBody() override {
     const Chapter& chapter = tested_chapter();
     std::set<std::string> with_a_level;
+    std::map<std::pair<std::string, std::string>, std::vector<std::string>> found;
+    const auto expect_none = [&](const std::string& name, const Ladder& ladder,
+                                 const LevelEntry& level, const Size& size,
+                                 const AnyProblem& problem, const DevicePointers& pointers) {
+      const std::string at = fmt::format("{} / {} at {}", ladder.name, level.name, size_text(size));
+      const std::string command = command_of(ladder, level, size);
+      const std::string repeat = fmt::format("COOKBOOK_SIMT_DEVICE={} {}", name, command);
+      if (running) note_case(fmt::format("{} on {}", at, name), repeat);
+      bool supported = false;
+      const std::string text = device_complaint(level, problem, pointers, &supported);
+      if (!text.empty()) found[{fmt::format("{}: {}", at, text), command}].push_back(name);
+      return supported;
+    };
     for (const Ladder& ladder : chapter.ladders) {
       Instance small(ladder, ladder.trace_size, InputKind::integers, 1);
       small.reset();
@@ -40,23 +58,25 @@ class DevicesTest : public testing::Test {
       for (const std::string& name : simt::device_names()) {
         const OnDevice device(name);
         for (const LevelEntry& level : ladder.levels) {
-          bool supported = false;
           {
             // At full size launches are checked and nothing runs.
             const RunningBlocks none(simt::RunBlocks::none);
-            EXPECT_EQ(device_complaint(level, *large, sparse.pointers(), &supported), "")
-                << name << ": " << ladder.name << " / " << level.name << " at " << size_text(size);
+            expect_none(name, ladder, level, size, *large, sparse.pointers());
           }
           // One device of each set of instructions executes some blocks.
           const bool executes = name == "t4" || name == "rtx3090" || name == "h100" ||
                                 name == "rtx5090" || (name == "b200" && chapter.number == 14);
           const RunningBlocks sample(executes ? simt::RunBlocks::sample : simt::RunBlocks::none);
-          EXPECT_EQ(device_complaint(level, small.problem(), small.pointers(), &supported), "")
-              << name << ": " << ladder.name << " / " << level.name << " at "
-              << size_text(ladder.trace_size);
-          if (supported) with_a_level.insert(name);
+          if (expect_none(name, ladder, level, ladder.trace_size, small.problem(),
+                          small.pointers())) {
+            with_a_level.insert(name);
+          }
         }
       }
+    }
+    for (const auto& [what, devices] : found) {  // one line, however many devices have it
+      ADD_FAILURE() << fmt::format("{} on {}; to repeat: COOKBOOK_SIMT_DEVICE={} {}", what.first,
+                                   fmt::join(devices, ", "), devices[0], what.second);
     }
     if (chapter.is_capstone()) return;  // which may be about one GPU
     for (const std::string& name : simt::device_names()) {

@@ -479,6 +479,14 @@ TEST(SimtRuntime, EndlessSpinIsAnError) {
                   "only spins: block (0,0,0): threads 0..31 spin at simt_runtime_test.cpp:");
 }
 
+#if defined(__x86_64__)
+__device__ __noinline__ void store_16_bytes(float* out) {
+  typedef float Four __attribute__((vector_size(16)));
+  *reinterpret_cast<volatile Four*>(out) = Four{};
+}
+__global__ void store_misaligned(float* out) { store_16_bytes(out + 1); }
+#endif
+
 __global__ void store_far_outside(int* out) { out[1 << 20] = 1; }
 
 // The kernel ends the process, which names the crash.
@@ -498,6 +506,10 @@ TEST(SimtRuntimeDeathTest, CrashNamesBlockAndThread) {
   EXPECT_CRASH(run_kernel(store_far_outside, {1, 1}, out),
                "not mapped.*store_far_outside at simt_runtime_test.cpp:");
 #if defined(__x86_64__)
+  EXPECT_CRASH(
+      run_kernel(store_misaligned, {1, 1}, out),
+      "error: misaligned access of 16 bytes.*thread \\(0,0,0\\), kernel .*store_misaligned "
+      "at simt_runtime_test.cpp:.* .called at simt_runtime_test.cpp:");
   EXPECT_CRASH(run_kernel(divide, {1, 1}, out, 0), "division by zero");
 #endif
 }

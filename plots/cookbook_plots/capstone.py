@@ -3,24 +3,29 @@
 
   plots FOLDER    FOLDER/figures: the ladder, the roofline and the sweep of what a GPU timed, and the traffic that
                   the SIMT backend counted
-  report FOLDER   FOLDER/report.html, one page that prints well: the ladder, each level's prediction beside what was
-                  measured, counters, pictures, figures, and what is still unexplained; report.pdf where a browser is installed
+  report FOLDER   FOLDER/report.html, one page that prints well: what FOLDER/README.md says, the ladder, each level's
+                  prediction beside what was measured, counters, pictures, figures, what is still unexplained and how it
+                  was run; report.pdf where a browser is installed
 
 Results are FOLDER/results/*.json, as `./run FOLDER --json FOLDER/results/NAME.json` writes them.
 """
 import argparse
 import html
+import os
 import re
+import shlex
+import subprocess
 import sys
 import tempfile
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from . import book, cli, figures, style, tables
+from . import book, cli, figures, own, style, tables, written
 from .pictures import book as pictures
 from .pdf import NONE, write_pdf
-from .results import Counted, ResultError, Results, load, of_the_right_form, read_run, traffic
+from .results import (Counted, ResultError, Results, load, needed_when_traced, of_the_right_form, read_run, requested_bytes,
+                      size_text, traffic)
 from .staging import Staging, ended
 
 
@@ -31,6 +36,7 @@ class LadderResults:
     name: str
     timed: object
     counted: object
+    all_counted: list
 
     @property
     def newest(self):
@@ -44,7 +50,7 @@ class Capstone:
         identities = book.Identities((book.token_hash(file) for pattern in ("*.cuh", "*.hpp", "exercises/*.cuh")
                                       for file in folder.glob(pattern)), book.read_lock())
         if not any(results.glob("*.json")):
-            raise ResultError(f"{results} holds no results (./run {folder} --json {results}/NAME.json writes some)")
+            raise ResultError(f"{results} holds no results ({command(folder, '--json', results / 'NAME.json')} writes some)")
         with of_the_right_form(f"{results}: a file there is not a result"):
             self.gpu = Results(results, identities)
             self.counted = self.runs_of_the_simt_backend(results, identities)
@@ -52,19 +58,22 @@ class Capstone:
         if not names:
             raise ResultError(f"{results} holds no run of a ladder")
         timed = {ladder: run for (_, ladder), run in self.gpu.headline.items()}
-        self.ladders = [LadderResults(name, timed.get(name), self.counted.get(name)) for name in names]
+        self.ladders = [LadderResults(name, timed.get(name), next(iter(self.counted.get(name, [])), None),
+                                      self.counted.get(name, [])) for name in names]
         self.heading = self.ladders[0].newest.heading
 
     @staticmethod
     def runs_of_the_simt_backend(results, identities):
-        """Ladder -> its newest run with most levels."""
+        """Ladder -> its runs: first those of most levels, of these of most levels as they are now, and the newest. A run
+        that only counted has checked no more than the traced size."""
         runs = [read_run(file, raw, identities) for file in sorted(results.glob("*.json"))
                 for raw in load(file).get("runs", []) if raw["backend"] != "cuda"]
         for run in runs:
             for level in run.levels:
                 level.counted = Counted.of(level.json, run.json["problem"])
-        newest_last = sorted(runs, key=lambda run: (len(run.levels), run.json["date"]))
-        return dict.fromkeys(run.ladder for run in runs) | {run.ladder: run for run in newest_last}
+        runs.sort(key=lambda run: (len(run.levels), -sum(level.stale for level in run.levels), run.json["backend"] == "simt",
+                                   run.json["date"]), reverse=True)
+        return {ladder: [run for run in runs if run.ladder == ladder] for ladder in {run.ladder: 0 for run in runs}}
 
     def figures(self):
         """Name -> what to draw, as cli.figure_names; "traffic" besides."""
@@ -78,9 +87,23 @@ class Capstone:
                             and any(traffic(run, level)[0] for level in run.levels)), None)
             if counted:
                 names[f"{ladder.name}-traffic"] = ("traffic", counted)
+                if not ladder.timed and not counted.counts_own:
+                    names[f"{ladder.name}-ceilings"] = ("ceilings", with_roofs(counted))
         for (_, name), runs in self.gpu.sweeps.items():
             names[f"{name}-sweep"] = ("sweep", runs)
         return names
+
+
+def command(folder, *options):
+    """A command line that can be copied."""
+    return shlex.join(["./run", str(folder), *map(str, options)])
+
+
+def with_roofs(run):
+    """The same run under the roofs of the GPU that the book has most results of: what its counted bytes would allow."""
+    modelled = replace(run, json=dict(run.json))
+    own.take_roofs([modelled], None)
+    return modelled
 
 
 def draw(capstone):
@@ -90,18 +113,22 @@ def draw(capstone):
         style.save_all(figures.draw, names, files, folder, folder, lambda drawn: cli.digest(drawn[1]))
     print(f"drew {len(names)} figure{'s' if len(names) != 1 else ''} in {folder}: {', '.join(names)}")
     if not any(kind == "ladder" for kind, _ in names.values()):
-        print("No GPU has timed it: the ladder and the roofline need results of one.")
+        print("No GPU has timed it: the ladder and the roofline need results of one. The ceilings are an estimate.")
 
 
 # --- the report ------------------------------------------------------------------------------------
 STYLE = """
 body { font: 11pt/1.45 system-ui, sans-serif; max-width: 50rem; margin: 2rem auto; padding: 0 1rem; color: #1b1f24 }
-h1, h2, h3 { line-height: 1.2; break-after: avoid } h3 code { font-size: 1em }
-table { border-collapse: collapse; margin: 0.8rem 0; font-size: 9.5pt; break-inside: avoid }
+h1, h2, h3, h4 { line-height: 1.2; break-after: avoid } h3 code { font-size: 1em }
+table { border-collapse: collapse; margin: 0.8rem 0; font-size: 9.5pt } tr { break-inside: avoid } thead { display: table-header-group }
 th, td { border-bottom: 1px solid #d8dee4; padding: 0.25rem 0.7rem 0.25rem 0; text-align: left; vertical-align: top }
-td.number { text-align: right; font-variant-numeric: tabular-nums } .bad { color: #b3261e; font-weight: 600 }
-.small { color: #57606a; font-size: 9pt } svg { max-width: 100%; height: auto } figure { margin: 1rem 0; break-inside: avoid }
-section.level { break-inside: avoid }
+th[colspan] { padding-top: 0.8rem; break-after: avoid } td.number { text-align: right; font-variant-numeric: tabular-nums } .bad { color: #b3261e; font-weight: 600 }
+.small { color: #57606a; font-size: 9pt } figure { margin: 1rem 0; break-inside: avoid } figcaption { break-after: avoid }
+svg, img { max-width: 100%; height: auto; max-height: 165mm; break-inside: avoid }
+code { font: 0.88em/1.4 ui-monospace, Consolas, Menlo, monospace } code.source, pre { overflow-wrap: anywhere }
+code.source { display: inline-block; min-width: 21rem }
+pre { background: #f4f6f8; padding: 0.6rem 0.8rem; white-space: pre-wrap; break-inside: avoid } p, li { orphans: 3; widows: 3 }
+blockquote { border-left: 3px solid #d8dee4; margin-left: 0; padding-left: 0.8rem }
 @page { margin: 18mm } @media print { body { margin: 0; max-width: none } }
 """
 
@@ -110,13 +137,21 @@ def text(value):
     return html.escape(str(value), quote=False)
 
 
+def sentence(value):
+    """What a program or a level says: names between backticks are code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", text(value))
+
+
 def html_table(header, rows):
+    """A row that is a string goes across all columns."""
     def cell(value):
         is_number = re.fullmatch(r"[\d,.+]+( ?(%|x|[µnm]?s))?", str(value)) is not None
         return f'<td class="number">{text(value)}</td>' if is_number else f"<td>{value}</td>"
     head = "".join(f"<th>{text(name)}</th>" for name in header)
-    return (f"<table><tr>{head}</tr>" + "".join("<tr>" + "".join(map(cell, row)) + "</tr>" for row in rows)
-            + "</table>")
+    def line(row):
+        return f'<th colspan="{len(header)}">{row}</th>' if isinstance(row, str) else "".join(map(cell, row))
+    head = f"<thead><tr>{head}</tr></thead>" if any(header) else ""
+    return f"<table>{head}" + "".join(f"<tr>{line(row)}</tr>" for row in rows) + "</table>"
 
 
 def ratio(amount, of):
@@ -138,49 +173,96 @@ def ladder_rows(run):
                    for other in run.references]
 
 
+ASKED = [f"{kind}_bytes" for kind in ("global_load", "global_store", "global_atomic", "async_load", "async_store")]
+
+
+def asked(run, level):
+    """(bytes that its threads and bulk copies ask for, the same per byte that the problem needs): what the ladder's table
+    prints, at the traced size. A sector of 32 bytes may move for 4 of them: traffic() counts sectors. None: not counted."""
+    if not level or not level.counted:
+        return None, None
+    amount = sum(level.counted.values.get(name) or 0 for name in ASKED)
+    needed = needed_when_traced(run, level)
+    return (amount, amount / needed) if amount and needed else (None, None)
+
+
 def counter_rows(run):
     rows = []
     for level in run.levels:
         if level.counted:
             value = defaultdict(int, {name: count or 0 for name, count in level.counted.values.items()})
-            factor, _ = traffic(run, level)
+            amount, per_needed = asked(run, level)
+            sectors, needed = requested_bytes(level), needed_when_traced(run, level)
             rows.append([*name_of(level), *(ratio(value[f"global_{kind}_sectors"], value[f"global_{kind}_requests"])
                                             for kind in ("load", "store")),
                          *(f"{value[f'shared_{kind}_wavefronts']:,.0f}" for kind in ("load", "store")),
-                         tables.significant(factor) if factor else "-"])
+                         f"{amount:,.0f}" if amount else "-", tables.significant(per_needed) if per_needed else "-",
+                         tables.significant(sectors / needed) if sectors and needed else "-"])
     return rows
+
+
+def line_sections(folder, ladder, levels):
+    """The counts of every line that accesses memory; HTML."""
+    rows = []
+    for level in levels:
+        found = next((other for run in ladder.all_counted for other in run.levels if other.name == level.name
+                      and other.json.get("lines") and book.tokens_of(other.json) == book.tokens_of(level.json)), None)
+        if found:
+            rows += [" · ".join(map(str, name_of(level))), *(line_row(folder, line, found) for line in found.json["lines"])]
+    if not rows:
+        return [f'<p class="small">No run counted them: <code>'
+                f'{text(command(folder, "--explain", "--json", folder / "results/lines.json"))}</code></p>']
+    return [html_table(["line", "access", "requests", "per request", "at best", "bytes asked for"], rows),
+            '<p class="small">Per request of a warp: sectors of 32 bytes of global memory, wavefronts of shared memory. '
+            "Counted of the source as it is written: a load that the compiler removes or merges is counted as it stands.</p>"]
+
+
+def line_row(folder, line, level):
+    unit = "wavefronts" if line["memory"] == "shared" else "sectors"
+    file = folder / Path(line["file"]).name
+    lines = file.read_text(errors="replace").split("\n") if file.is_file() and not level.stale else []
+    source = lines[line["line"] - 1].strip() if 0 < line["line"] <= len(lines) else ""
+    buffer = f" of <code>{text(line['buffer'])}</code>" if line.get("buffer") else ""
+    size = f", {line['bytes_per_lane']} B per lane" if line.get("bytes_per_lane") else ""
+    return [f"<code>{text(Path(line['file']).name)}:{line['line']}</code>",
+            f"{text(line['memory'])} {text(line['operation'])}{buffer}{size}" + (
+                f'<br><code class="source">{text(source)}</code>' if source else ""), f"{line['requests']:,}",
+            ratio(line[unit], line["requests"]), ratio(line[f"ideal_{unit}"], line["requests"]), f"{line['bytes']:,}"]
 
 
 def verdict(claim):
     return {True: "holds", False: '<span class="bad">is false</span>', None: "not checked"}[claim["holds"]]
 
 
-def level_section(level, before, run, timed):
-    """One level: the prediction beside what was measured."""
-    parts = [f'<section class="level"><h3>{level.index} · <code>{text(level.name)}</code></h3>',
-             html_table(["", ""], [["changed", text(level.json["changed"])], ["predicted", text(level.json["expect"])],
-                                   ["measured", measured_text(level, before, run, timed)]])]
-    rows = [[text(claim["text"]), verdict(claim), text(claim.get("measured") or ""), text(claim.get("checked_by") or "")]
-            for claim in level.json["claims"]]
-    if rows:
-        parts.append(html_table(["claim", "", "measured", "checked by"], rows))
-    return "".join(parts) + "</section>"
+def level_rows(run, timed):
+    """Each level's prediction beside what was measured."""
+    return [[*name_of(level), sentence(level.json["changed"]), sentence(level.json["expect"]), measured_text(level, before, run, timed),
+             text(level.json["status"])] for before, level in zip([None, *run.levels], run.levels)]
+
+
+def claim_rows(run):
+    rows = []
+    for level in run.levels:
+        rows += [" · ".join(map(str, name_of(level))), *(
+            [sentence(claim["text"]), verdict(claim), text(claim.get("measured") or ""), text(claim.get("checked_by") or "")]
+            for claim in level.json["claims"])]
+    return rows
 
 
 def measured_text(level, before, run, timed):
     found = []
     if level.json["status"] != "ok":
-        found.append(f'<span class="bad">{text(level.json["status"])}</span>: {text(level.json.get("reason") or "")}')
+        found.append(f'<span class="bad">{text(level.json["status"])}</span>: {sentence(level.json.get("reason") or "")}')
     if timed and level.timed:
         found.append(f"{tables.significant(run.speed(level))} {run.unit}"
                      + (f", {tables.percent(level.fraction)} of the roof" if level.fraction else ""))
         if level.json.get("vs_previous"):
             found.append(f"{level.json['vs_previous']['ratio']:.2f} times the speed of the level before")
-    factor = traffic(run, level)[0]
-    if factor:
-        was = traffic(run, before)[0] if before else None
-        found.append(f"{tables.significant(factor)} bytes asked for per byte needed"
-                     + (f" (before: {tables.significant(was)})" if was else ""))
+    for factor, was, what in ((asked(run, level)[1], asked(run, before)[1], "bytes asked for"),
+                              (traffic(run, level)[0], traffic(run, before)[0] if before else None, "bytes of sectors")):
+        if factor:
+            found.append(f"{tables.significant(factor)} {what} per byte needed"
+                         + (f" (before: {tables.significant(was)})" if was else ""))
     return "; ".join(found) or "nothing yet"
 
 
@@ -206,17 +288,6 @@ def unexplained(ladder):
             yield f"{run.ladder} / {last.name}: {tables.percent(last.fraction)} of {run.json['roof']}; what limits the rest?"
 
 
-def own_words(folder):
-    """The capstone's README, below its heading with "unexplained"; HTML."""
-    readme = folder / "README.md"
-    if not readme.exists():
-        return ""
-    match = re.search(r"^#+ [^\n]*unexplained[^\n]*\n(.*?)(?=^#|\Z)", readme.read_text(), re.MULTILINE | re.DOTALL
-                      | re.IGNORECASE)
-    paragraphs = [part.strip() for part in re.split(r"\n\s*\n", match[1]) if part.strip()] if match else []
-    return "".join(f"<p>{text(' '.join(part.split()))}</p>" for part in paragraphs)
-
-
 def inline_svg(figure):
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "figure.svg"
@@ -224,15 +295,20 @@ def inline_svg(figure):
         return file.read_text()[file.read_text().index("<svg"):]
 
 
-def picture_parts(folder, ladder):
-    """The worst request of each level that `./run PATH --explain --draw PATH/pictures` has recorded; HTML."""
+def picture_parts(folder, run):
+    """The worst request of each level that `./run PATH --explain --draw PATH/pictures` has recorded, in the ladder's order;
+    HTML."""
+    order = {level.name: level.index for level in run.levels}
+    documents = {file: pictures.read(file) for file in sorted((folder / "pictures").glob("*.json"))}
+    mine = {file: order[document["level"]] for file, document in documents.items()
+            if document.get("ladder") == run.ladder and document.get("level") in order}
     parts = []
-    for file in sorted((folder / "pictures").glob("*.json")):
-        document = pictures.read(file)
-        if document.get("ladder") == ladder:
-            worst = next(iter(pictures.pictures(file).values()))
-            parts.append(f"<figure><figcaption><code>{text(document['level'])}</code></figcaption>{worst.svg()}</figure>")
-    return ["<h2>The worst request of each level</h2>", *parts] if parts else []
+    for file in sorted(mine, key=mine.get):
+        worst = next(iter(pictures.pictures(file).values()))
+        parts.append(f"<figure><figcaption>{mine[file]} · <code>{text(documents[file]['level'])}</code></figcaption>"
+                     f"{worst.svg()}</figure>")
+    # The heading stays with the first picture: alone, it could be all that a page holds.
+    return [parts[0].replace("<figure>", "<figure><h2>The worst request of each level</h2>", 1), *parts[1:]] if parts else []
 
 
 def conditions(run):
@@ -244,8 +320,54 @@ def conditions(run):
     return " · ".join(parts)
 
 
+# --- how it was run --------------------------------------------------------------------------------
+def git(folder, *arguments):
+    """What git says, or None. Nothing that a repository sets up for git is started."""
+    try:
+        done = subprocess.run(["git", "-c", "core.fsmonitor=false", "-C", str(folder), *arguments], capture_output=True, text=True,
+                              check=False, env=os.environ | {"GIT_OPTIONAL_LOCKS": "0"})
+    except OSError:
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def own_commit(folder):
+    """The commit of the repository in which the capstone lies."""
+    top = git(folder, "rev-parse", "--show-toplevel")
+    if not top:
+        return "in no git repository"
+    commit = git(folder, "rev-parse", "--short=12", "HEAD")
+    if not commit:
+        return "nothing is committed yet"
+    if git(folder, "status", "--porcelain", "--", ":/*.hpp", ":/*.cuh", ":/*.cu", "README.md"):
+        commit += ", and changes since that are not committed"
+    return commit + (" (of the book: the capstone lies in it)" if Path(top) == book.ROOT else "")
+
+
+def how_it_was_run(capstone):
+    folder = capstone.folder
+    parts = ["<h2>How it was run</h2>", f"<p>Commit of the capstone: {text(own_commit(folder))}.</p>"]
+    for ladder in capstone.ladders:
+        for run in filter(None, (ladder.timed, ladder.counted)):
+            device = run.json["device"]
+            known = [run.json["problem"][size] for size in ("check_size", "trace_size")]
+            options = ["--explain"] if run.json["backend"] == "simt-traced" else []
+            options += [] if list(run.size) in known else ["--size", "x".join(map(str, run.size))]
+            options += [] if run.json["seed"] == 1 else ["--seed", run.json["seed"]]
+            said = [f"{ladder.name}: {'timed' if run is ladder.timed else 'checked and counted'} on {device['name']}, "
+                    f"{device['sm_count']} SMs",
+                    f"compiler: {'nvcc ' if run is ladder.timed else ''}{device.get('toolkit') or 'not known'}",
+                    *([] if run is not ladder.timed else [f"driver: {device.get('driver') or 'not known'}"]),
+                    run.json["date"].replace("T", " ").removesuffix("Z") + " UTC",
+                    f"commit of the book: {run.json.get('commit') or 'not known'}"]
+            parts.append(f"<p>{text(' · '.join(said))}</p>"
+                         f"<pre><code>{text(command(folder, *options, '--json', run.file))}</code></pre>")
+    others = [command("test", folder), command(folder, "--explain", "--draw", folder / "pictures"), command("report", folder)]
+    return [*parts, "<p>Tests, pictures and this page:</p><pre><code>" + text("\n".join(others)) + "</code></pre>"]
+
+
 def page(capstone):
-    parts = [f"<h1>{text(capstone.heading)}</h1>"]
+    parts = [f"<h1>{text(capstone.heading)}</h1>", written.page_of(capstone.folder / "README.md")]
     drawn = {}
     with style.Theme("light") as theme:
         for name, planned in capstone.figures().items():
@@ -258,29 +380,32 @@ def page(capstone):
         if timed:
             parts.append(html_table(["", "level", "time", run.unit, "of roof", "vs previous", "vs library", "check"],
                                     ladder_rows(run)))
-        else:
-            parts.append(html_table(["", "level", "check"], [[*name_of(level), text(level.json["status"])]
-                                                             for level in run.levels]))
+        parts.append(html_table(["", "level", "changed", "predicted", "measured", "check"], level_rows(run, timed)))
         parts += [f"<figure>{drawn[name]}</figure>" for kind in ("ladder", "roofline", "sweep", "traffic")
                   if (name := f"{ladder.name}-{kind}") in drawn]
-        parts.append("<h2>Predicted and measured</h2>")
-        parts += [level_section(level, before, run, timed) for before, level in zip([None, *run.levels], run.levels)]
+        if (name := f"{ladder.name}-ceilings") in drawn:
+            parts.append(f"<figure>{drawn[name]}<figcaption class=\"small\">An estimate: no GPU has timed this ladder. "
+                         "No level can be faster than its ceiling.</figcaption></figure>")
+        parts += ["<h2>Claims</h2>", html_table(["claim", "", "measured", "checked by"], claim_rows(run))]
         counted = ladder.counted or run
         rows = counter_rows(counted)
         if rows:
             size = next(level.counted.trace_size for level in counted.levels if level.counted)
             parts += ["<h2>Counters</h2>",
                       html_table(["", "level", "sectors per load", "sectors per store", "wavefronts of shared loads",
-                                  "of shared stores", "bytes asked for per byte needed"], rows),
-                      f'<p class="small">Counted by the SIMT backend at {"x".join(map(str, size))}.</p>']
-        parts += picture_parts(capstone.folder, ladder.name)
+                                  "of shared stores", "bytes asked for", "per byte needed",
+                                  "bytes of sectors, per byte needed"], rows),
+                      f'<p class="small">Counted by the SIMT backend at {size_text(size)}. Bytes asked for: by all threads and '
+                      "bulk copies. Of a sector all 32 bytes move, of which a request may use 4.</p>",
+                      "<h3>Line by line</h3>", *line_sections(capstone.folder, ladder, counted.levels)]
+        parts += picture_parts(capstone.folder, run)
     parts.append("<h2>Still unexplained</h2>")
-    open_points = [sentence for ladder in capstone.ladders for sentence in unexplained(ladder)]
+    open_points = [point for ladder in capstone.ladders for point in unexplained(ladder)]
     if open_points:
-        parts.append("<ul>" + "".join(f"<li>{text(sentence)}</li>" for sentence in open_points) + "</ul>")
+        parts.append("<ul>" + "".join(f"<li>{sentence(point)}</li>" for point in open_points) + "</ul>")
     else:
         parts.append("<p>Every claim was checked and holds.</p>")
-    parts.append(own_words(capstone.folder))
+    parts += how_it_was_run(capstone)
     return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{text(capstone.heading)}</title>'
             f"<style>{STYLE}</style></head><body>\n" + "\n".join(parts) + "\n</body></html>\n")
 

@@ -131,7 +131,7 @@ def ladder(run, theme):
 
 
 def traffic_bars(run, theme):
-    """Bytes that each level's accesses ask for, over the fewest that the problem needs. Needs no GPU."""
+    """Bytes of the sectors that each level's accesses touch, over the fewest that the problem needs. Needs no GPU."""
     rows = [(level, *traffic(run, level)) for level in run.levels]
     rows = [(level, factor, origin) for level, factor, origin in rows if factor]
     figure, axes = panel(8.6, 1.75 + 0.40 * len(rows), 0.24, 0.95, top=0.62, bottom=0.80)
@@ -141,7 +141,7 @@ def traffic_bars(run, theme):
     axes.axvline(1, color=theme.roof, linewidth=1.5)
     axes.set_xlim(0, 1.16 * max(factor for _, factor, _ in rows))
     named_rows(axes, range(len(rows)), [label(level) for level, _, _ in rows], (len(rows) - 0.45, -0.55), theme)
-    axes.set_xlabel("bytes asked for, per byte that the problem needs   (line at 1: each byte once)", fontsize=9)
+    axes.set_xlabel("bytes of all sectors requested, per byte that the problem needs   (line at 1: each byte once)", fontsize=9)
     title(figure, f"{run.heading} · {run.ladder}: traffic")
     style.conditions(figure, theme, f"{rows[0][2]} at {size_text(rows[0][0].counted.trace_size)} · "
                      f"{run.json['date'][:10]}")

@@ -380,9 +380,13 @@ def product_scale(size, traced):
 
 
 def needed_when_traced(run, level):
-    """What the problem needs at the traced size: the least that any level touches. 0: unknown."""
+    """What the problem needs at the traced size: as it states, or in older results the least that a right level touches.
+    0: unknown."""
+    problem, counted = run.json["problem"], level.counted
+    if problem.get("trace_bytes") and tuple(problem["trace_size"]) == counted.trace_size:
+        return problem["trace_bytes"]
     return min((other.counted.values["distinct_bytes"] for other in run.levels if other.counted
-                and other.counted.trace_size == level.counted.trace_size
+                and other.counted.trace_size == counted.trace_size and other.json["status"] == "ok"
                 and other.counted.values.get("distinct_bytes")), default=0)
 
 

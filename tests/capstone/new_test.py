@@ -63,6 +63,17 @@ class New(unittest.TestCase):
                           "-DCOOKBOOK_SIMT=1", f"-I{ROOT}", f"-I{self.folder}", "-fsyntax-only", "-x", "c++",
                           "-", input=f'#include "{capstone}/ladder.hpp"')
 
+    def test_a_function_that_the_book_could_not_call_is_refused(self):
+        capstone = self.new("wrong", "vector")
+        problem = (capstone / "problem.hpp").read_text()
+        wrong = problem.replace("  double bytes() const", "  void begin_reference(HostTensors&) {}\n  double bytes() const", 1)
+        self.assertNotEqual(problem, wrong)
+        (capstone / "problem.hpp").write_text(wrong + "\nstatic cookbook::ProblemHolder<cookbook::mine::Problem> held{{}};\n")
+        done = start("g++", "-std=c++20", "-DCOOKBOOK_SIMT=1", f"-I{ROOT}", "-fsyntax-only", "-x", "c++", "-",
+                     input=f'#include "{capstone}/problem.hpp"')
+        self.assertIn("it must be `void begin_reference(const HostTensors& tensors)`", done.stderr)
+        self.assertNotEqual(done.returncode, 0)
+
     def test_a_capstone_is_built_outside_the_book_and_a_bug_in_it_is_found(self):
         # The folder's name is no identifier, and a name that the book has.
         capstone = self.new("Rows", BUILT)
@@ -147,7 +158,7 @@ class New(unittest.TestCase):
         brief = os.environ | {"COOKBOOK_LINE_PER_FAILURE": "1"}
         done = start(build / "levels-test-capstone-rows", env=brief)
         self.assertEqual(done.returncode, 1, done.stdout)
-        lines = done.stdout.splitlines()[1:]  # the first is GoogleTest's
+        lines = done.stdout.splitlines()
         self.assertTrue(all(re.match(r"capstone_rows\w*\.\w+: ", line) for line in lines), done.stdout)
         self.assertEqual(len({line.split(": ")[0] for line in lines}), len(lines), done.stdout)
         self.assertIn(unlisted + " is in no ladder", done.stdout)
@@ -171,13 +182,26 @@ class New(unittest.TestCase):
         # Both levels are wrong where the reference is; then host code that crashes.
         edit("level_0_naive.cuh", ("+ col + 1]", "+ col]"))
         edit("problem.hpp", ("sum + sums.data()[row]", "sum + 1 + sums.data()[row]"))
-        self.assertEqual(self.build(build, "capstone-rows").returncode, 0)
-        self.assertIn("All levels are wrong at out[0][0]: check reference_row()", start(build / "capstone-rows").stdout)
-        edit("problem.hpp", ("sums.assign(", "*static_cast<volatile int*>(nullptr) = 1; sums.assign("))
         self.assertEqual(self.build(build, "capstone-rows", targets[1]).returncode, 0)
-        for program in ("capstone-rows", targets[1]):
-            done = start(build / program)
-            self.assertRegex(done.stderr, r"error: access to an address that is not mapped in host code, .* at problem\.hpp:\d+")
+        self.assertIn("All levels are wrong at out[0][0]: check reference_row()", start(build / "capstone-rows").stdout)
+        done = start(build / targets[1], "--gtest_filter=*_shapes", env=brief)
+        self.assertRegex(done.stdout, r"1_warp_per_row_shapes: .*: check reference_row\(\), and the bound .*; to see lines: \./run ")
+        # Host code that crashes for one size, and a kernel for another, in a helper that is not inlined.
+        edit("problem.hpp", ("sums.assign(", "if (shape.rows == 128) *static_cast<volatile int*>(nullptr) = 1; sums.assign("),
+             ("sum + 1 + sums", "sum + sums"))
+        edit("level_0_naive.cuh", ("__device__ inline float one(", "__device__ __noinline__ float one("),
+             ("  return in[", "  if (shape.cols == 1021 && col == 1020) *static_cast<volatile float*>(nullptr) = 1;\n  return in["))
+        self.assertEqual(self.build(build, "capstone-rows", targets[1]).returncode, 0)
+        done = start(build / "capstone-rows", "--size", "128x3")
+        self.assertRegex(done.stderr, r"error: access to an address that is not mapped in host code, .* at problem\.hpp:\d+")
+        done = start(build / targets[1], "--gtest_filter=*_shapes:*_inputs", env=brief)
+        self.assertEqual((done.returncode, done.stderr), (1, ""))
+        lines = done.stdout.splitlines()
+        self.assertEqual(len(lines), 2, done.stdout)  # and the tests of inputs pass
+        self.assertRegex(lines[0], r"^capstone_rows_rows\.0_naive_shapes: access to an address that is not mapped in a kernel, block .* "
+                         r"at level_0_naive\.cuh:\d+ \(called at level_0_naive\.cuh:\d+\) at 3x1021, integers inputs \(.*\); "
+                         r"to repeat: \./run .* --level naive --size 3x1021 --inputs integers")
+        self.assertRegex(lines[1], r"1_warp_per_row_shapes: .* in host code, .* at problem\.hpp:\d+.* at 128x3, .*; to repeat: \./run ")
 
 
 if __name__ == "__main__":

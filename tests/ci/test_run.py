@@ -570,10 +570,23 @@ class Capstones(Scripts):
 
     def test_its_tests_are_its_own(self):
         self.run_it("new", "scan")
-        build = self.built(self.outside / "scan", "capstone-scan", "exit 1")
-        self.script("bin/ctest", 'echo "ctest $*"')
+        build = self.built(self.outside / "scan", "capstone-scan", 'exit "${STATUS:-1}"')
+        self.script("bin/ctest", """echo "ctest $*
+Test project /x
+      Start  1: capstone_scan_scan
+1/2 Test  #1: capstone_scan_scan ...............***Failed    0.10 sec
+capstone_scan_scan.0_a_shapes: wrong
+2/2 Test  #2: capstone_scan_bounds .............   Passed    1.25 sec
+
+50% tests passed, 1 tests failed out of 2" """)
+        refused = self.refusal("test", "scan", "--level", "x")
+        self.assertIn("test takes no --level (./run scan --level ... does", refused)
+        self.assertEqual(self.run_it("test", "scan", STATUS="2").returncode, 2)  # the ladder is not one
+        self.assertNotIn("ctest", self.run_it("test", "scan", STATUS="2").stdout)
         self.expect(self.run_it("test", "scan", "-R", "bounds"), 0,
-                    f"ctest --test-dir {build}/simt -j 2 --output-on-failure -R bounds\n")
+                    f"ctest --test-dir {build}/simt -j 2 --output-on-failure -R bounds\n"
+                    "FAILED  capstone_scan_scan  0.10 s\ncapstone_scan_scan.0_a_shapes: wrong\n"
+                    "passed  capstone_scan_bounds  1.25 s\n50% tests passed, 1 tests failed out of 2\n")
         self.assertIn(f"--build {build}/simt -j 2 --target capstone-scan levels-test-capstone-scan "
                       "levels-traced-test-capstone-scan\n", self.log())
 
@@ -581,7 +594,7 @@ class Capstones(Scripts):
         self.script("plots/run.sh", 'echo "plots $*"')
         self.run_it("new", "scan")
         folder = self.outside / "scan"
-        self.built(folder, "capstone-scan", 'echo "ran $*"; echo "{}" >"$2"; exit "${STATUS:-0}"')
+        self.built(folder, "capstone-scan", 'echo "ran $*"; echo "$*" >>ran.log; [ "$1" != --json ] || echo "{}" >"$2"; exit "${STATUS:-0}"')
         drawn = f"plots --capstone plots {folder.resolve()}\n"
         self.assertEqual(self.run_it("plots", "scan").stdout, drawn)
         self.assertEqual(self.run_it("plots", "--check", cwd=self.root).stdout, "plots --check\n")
@@ -595,7 +608,14 @@ class Capstones(Scripts):
         reported = f"plots --capstone report {folder.resolve()}\n"
         results = folder.resolve() / "results/simt.json"
         self.expect(self.run_it("report", "scan", STATUS="1"), 0, f"ran --json {results}\n{reported}")
+        self.assertIn("lines.json", self.log("ran"))  # the second run counts line by line
         self.assertEqual(self.run_it("report", "scan").stdout, reported)
+
+    def test_what_is_empty_is_refused_in_one_line(self):
+        for arguments, said in ((("3", "--json", ""), "--json takes a value; got ''"), (("3", "--json="), "--json takes a value"),
+                                (("plots", "a.json", "--gpu", ""), "--gpu takes a value"), (("test", ""), "an argument is empty"),
+                                (("report", ""), "an argument is empty"), (("",), "an argument is empty")):
+            self.assertIn(said, self.refusal(*arguments))
 
     def test_a_folder_that_holds_none_is_refused_in_one_line(self):
         (self.outside / "other").mkdir()

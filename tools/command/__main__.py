@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import machine
-from building import Builds, build, build_for_tests, ctest, jobs, kinds, tools_of
+from building import Builds, build, build_for_tests, ctest, ctest_in_lines, jobs, kinds, tools_of
 from capstones import Capstone, new
 from machine import die, say
 
@@ -19,6 +19,8 @@ ROOT = Path.cwd()
 CALLER = Path(os.environ["COOKBOOK_CALLER"])  # where relative paths of the command line begin
 FILES = ("--json", "--timeline", "--draw", "--out", "--answers", "--results", "--png")  # options whose value is a file or a folder
 WRITTEN = ("--json", "--timeline", "--out")
+OF_A_LADDER = {"--all", "--base", "--check", "--draw", "--exercise", "--explain", "--in-process", "--inputs", "--json", "--ladder",
+               "--level", "--no-trace", "--pitch", "--seconds", "--seed", "--size", "--time-limit", "--timeline"}
 HELP = {"-h", "--help"}
 backend = ""
 
@@ -72,6 +74,16 @@ def with_folders(arguments):
 def is_plain(option, argument):
     """Neither an option nor the value of one."""
     return not option and not argument.startswith("-")
+
+
+def require_values(arguments):
+    """Refuses what is empty, such as a variable that was not set: `--json ""` would write no file and say nothing."""
+    arguments = arguments[:arguments.index("--")] if "--" in arguments else arguments
+    for before, (option, value, argument) in zip(["", *arguments], with_option(arguments)):
+        if option in (*FILES, "--gpu", "--root") and not value:
+            die(f"{option} takes a value; got ''")
+        if not argument and not before.startswith("-"):
+            die("an argument is empty: ''")
 
 
 # --- what is built ---------------------------------------------------------------------------------
@@ -233,7 +245,10 @@ def test(arguments):
     if maintainer:
         which, arguments = [], arguments[1:]
     os.environ["COOKBOOK_LINE_PER_FAILURE"] = "1"  # for tests/failures.hpp
+    for option in OF_A_LADDER & {argument.partition("=")[0] for argument in arguments}:  # ctest would ignore it
+        die(f"test takes no {option} (./run {arguments[0]} {option} ... does; test takes options of ctest, such as -R NAME)")
     first, folder, chosen, gpu = "".join(arguments[:1]), Path("build"), [], kinds(backend)[0]
+    run_tests = ctest
     if first.isdigit():
         number, arguments = known_chapter(first), arguments[1:]
         which += ["-R", f"^(traced_)?chapter_{number}([._]|$)"]
@@ -245,6 +260,10 @@ def test(arguments):
         folder = capstone.build_folder
         with tools_of(backend):
             capstone.build_tests(backend)
+        run_tests = ctest_in_lines
+        # Before anything runs: two levels of one name, or a size that the problem refuses.
+        if status_of(f"{folder}/{backend}/{capstone.program}", "--list", stdout=subprocess.DEVNULL) == 2:
+            sys.exit(2)
     elif any(re.match(r"-R|--tests-regex|-L$|--label-regex", argument) for argument in arguments):
         chosen = ["--no-tests=error"]  # a misspelt name is no success
         with tools_of(backend):
@@ -254,9 +273,9 @@ def test(arguments):
         if maintainer:
             prepare("solutions", only="simt")
     say("Testing ...")
-    ctest(folder / "simt", jobs(), *which, *chosen, *arguments)
+    run_tests(folder / "simt", jobs(), *which, *chosen, *arguments)
     if gpu == "cuda":
-        ctest(folder / "cuda", "8", *which, *arguments)
+        run_tests(folder / "cuda", "8", *which, *arguments)
     if chosen or first and not first.startswith("-"):
         return
     if backend != "cuda":
@@ -357,9 +376,12 @@ def report(arguments):
             die(f"cannot make the folder {results}")
         with tools_of(backend):
             capstone.build_all(backend)
-        # 1: something is wrong, and the report says what.
-        if status_of(f"{capstone.build_folder}/{backend}/{capstone.program}", "--json", results / f"{backend}.json") == 2:
-            sys.exit(2)
+        # 1: something is wrong, and the report says what. The second run counts line by line.
+        program = f"{capstone.build_folder}/{backend}/{capstone.program}"
+        lines = ("--explain", "--draw", capstone.folder / "pictures", "--json", results / "lines.json")
+        for options, more in ((("--json", results / f"{backend}.json"), {}), (lines, {"stdout": subprocess.DEVNULL})):
+            if status_of(program, *options, **more) == 2:
+                sys.exit(2)
     replace_by("plots/run.sh", "--capstone", "report", capstone.folder)
 
 
@@ -395,6 +417,7 @@ def main(arguments):
     os.environ["BACKEND"] = backend  # what calls ./run again (plots/profile.sh) need not choose, and say why, again
     if backend == "cuda":
         machine.find_nvcc()
+    require_values(arguments)
     verb = arguments.pop(0) if arguments and (not arguments[0].startswith("--") or arguments[0] in
                                               ("--help", "--print-backend")) else "all"
     if verb in ("help", *HELP) or verb in WITHOUT_HELP_OF_THEIR_OWN and HELP & {*arguments}:

@@ -130,6 +130,28 @@ def kinds(backend):
     return ["simt"] if backend == "simt" else ["cuda", "simt"]
 
 
+PASSED = re.compile(r" *\d+/\d+ Test +#\d+: (\S+) \.* +Passed +([\d.]+) sec")
+FAILED = re.compile(r" *\d+/\d+ Test +#\d+: (\S+) \.*\*\*\*(\w[\w ]*?) +([\d.]+) sec")
+FRAME = re.compile(r"Internal ctest|Test project|UpdateCTest|Constructing a list|Done constructing|Updating test list|"
+                   r"Checking test dep|Total Test time|Errors while|The following tests|Output from these|Use \"--rerun|"
+                   r"Label Time|\t *\d+ - | +Start +\d+:|$")
+
+
+def ctest_in_lines(folder, workers, *arguments):
+    """A line per group of tests, and what a failing one prints. Ends here where one fails."""
+    with subprocess.Popen(["ctest", "--test-dir", str(folder), "-j", workers, "--output-on-failure", *arguments],
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace") as tests:
+        for line in map(str.rstrip, tests.stdout):
+            if found := PASSED.match(line):
+                print(f"passed  {found[1]}  {found[2]} s", flush=True)
+            elif found := FAILED.match(line):
+                print(f"FAILED  {found[1]}  {found[3]} s" + ("" if found[2] == "Failed" else f" ({found[2]})"), flush=True)
+            elif not FRAME.match(line):
+                print(line, flush=True)
+    if tests.returncode:
+        sys.exit(tests.returncode)
+
+
 def ctest(folder, workers, *arguments):
     """Ends here where a test fails."""
     status = subprocess.run(["ctest", "--test-dir", str(folder), "-j", workers, "--output-on-failure", *arguments],

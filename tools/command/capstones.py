@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Ladders in a folder outside the book: which folder, how it is built, how one is made."""
+import difflib
 import hashlib
 import re
 import shlex
@@ -11,6 +12,7 @@ from building import build, configure, kinds, make_targets
 from machine import die, say
 
 MADE_FROM = Path("tools/capstone")
+CALLED = ("begin_reference", "complete_inputs", "normalise", "reference_row")  # of a problem, by the book
 
 
 def as_identifier(folder):
@@ -32,9 +34,18 @@ class Capstone:
         if root / "chapters" in self.folder.parents:
             die(f"{given} is a chapter: name it by its number, as in ./run 3")
         self.name = as_identifier(self.folder)
+        self.warn_of_names()
         self.program = f"capstone-{self.name}"
         key = hashlib.sha256(f"{self.folder}\n".encode()).hexdigest()[:8]
         self.build_folder = Path("build/capstones") / f"{self.name}-{key}"
+
+    def warn_of_names(self):
+        """A function of problem.hpp whose name is nearly one that the book calls is called by nothing."""
+        file = self.folder / "problem.hpp"
+        text = file.read_text(errors="replace") if file.is_file() else ""
+        for name in sorted(set(re.findall(r"^\s*(?:static\s+)?void\s+(\w+)\s*\(", text, re.MULTILINE)) - set(CALLED)):
+            if near := difflib.get_close_matches(name, CALLED, 1, 0.8):
+                say(f"run: problem.hpp has a function '{name}', which is not called: is it {near[0]}?")
 
     def build(self, kind, kit, *targets):
         """First the target `kit` of the book, then these of the capstone."""

@@ -163,6 +163,21 @@ class AnyProblem {
 
 template <class P>
 class ProblemHolder final : public AnyProblem {
+  // A member that these names have and that cannot be called as AnyProblem's is called by nothing.
+  static_assert(
+      !requires { &P::begin_reference; } ||
+          requires(P & p, const HostTensors& t) { p.begin_reference(t); },
+      "problem.hpp: it must be `void begin_reference(const HostTensors& tensors)`");
+  static_assert(
+      !requires { &P::complete_inputs; } ||
+          requires(const P& p, HostTensors& t) { p.complete_inputs(t); },
+      "problem.hpp: it must be `void complete_inputs(HostTensors& tensors) const`");
+  static_assert(
+      !requires { &P::normalise; } ||
+          requires(const P& p, const HostTensors& t, HostTensors& o) { p.normalise(t, o); },
+      "problem.hpp: it must be `void normalise(const HostTensors& tensors, HostTensors& outputs) "
+      "const`");
+
  public:
   explicit ProblemHolder(P problem) : problem_(std::move(problem)) {}
   std::vector<TensorSpec> tensors() const override { return problem_.tensors(); }

@@ -285,14 +285,17 @@ void print_counters(const LadderResult& result) {
 // Where all levels differ from the reference at one element, the reference may be what is wrong.
 void print_doubt(const LadderResult& result) {
   std::string place;
+  int wrong = 0;
   for (const LevelResult& level : result.levels) {
+    if (was_skipped(level)) continue;
+    ++wrong;
     const std::string& reason = level.check.reason;
     const std::size_t end = reason.find(": got ");
     if (level.check.fault != Fault::wrong_result || end == std::string::npos) return;
     if (place.empty()) place = reason.substr(0, end);
     if (reason.compare(0, end, place) != 0) return;
   }
-  if (result.levels.size() < 2) return;
+  if (wrong < 2) return;
   fmt::print("{}", bad(wrapped(fmt::format("All levels are wrong at {}: check reference_row(), and "
                                            "the bound that it gives, first.",
                                            place),

@@ -195,7 +195,8 @@ nlohmann::ordered_json to_json(const LadderResult& result) {
              {"bytes", result.bytes},
              {"flops", result.flops},
              {"check_size", result.check_size},
-             {"trace_size", result.trace_size}}},
+             {"trace_size", result.trace_size},
+             {"trace_bytes", result.trace_bytes}}},
            {"roof", roof_name(result.roof)},
            {"roofs", roofs_json(result.roofs)},
            {"roofs_after", nullptr}};

@@ -88,7 +88,7 @@ struct LadderResult {
   std::uint64_t seed = 0;
   Size size, check_size, trace_size;
   std::vector<std::string> dims;
-  double bytes = 0, flops = 0;
+  double bytes = 0, flops = 0, trace_bytes = 0;  ///< at size; at trace_size
   Roof roof = Roof::hbm_copy;
   std::optional<Roofs> roofs;
   std::string operation;           ///< with Roof::own: of the ladder's OwnOperations

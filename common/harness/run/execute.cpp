@@ -63,6 +63,7 @@ LadderResult begin(const Chapter& chapter, const LadderRun& run, const Options& 
   require_memory(*problem, size);
   result.bytes = problem->bytes();
   result.flops = problem->flops();
+  result.trace_bytes = ladder.make_problem(ladder.trace_size, {})->bytes();
   if (ladder.roof == Roof::own) {
     const OwnOperations& own = ladder.operations;
     result.operation = own.name;
@@ -134,6 +135,7 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run, const Librari
   const Ladder& ladder = *run.ladder;
   LadderResult result = begin(chapter, run, options);
   result.trace_size = run.size;
+  result.trace_bytes = result.bytes;
   Instance instance(ladder, run.size, run.inputs, options.seed, run.variant);
   // Of another problem a claim's bound may be wrong, and a count beside it would be no answer.
   const bool judged = run.size == ladder.trace_size && run.inputs == InputKind::normal &&

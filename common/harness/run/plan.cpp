@@ -30,7 +30,41 @@ LadderRun make_run(const Ladder& ladder, const Options& options, Purpose purpose
   return run;
 }
 
+/// A problem that refuses its size says whose size it is.
+std::shared_ptr<AnyProblem> problem_at(const Ladder& ladder, const std::string& what,
+                                       const Size& size, const Variant& variant) {
+  try {
+    return ladder.make_problem(size, variant);
+  } catch (const BadSize& error) {
+    throw UsageError(fmt::format("{}: the problem {}", what, error.what()));
+  }
+}
+
 }  // namespace
+
+void require_sound(const Chapter& chapter) {
+  for (const Ladder& ladder : chapter.ladders) {
+    std::map<std::string, std::string> files;
+    for (const LevelEntry& level : ladder.levels) {
+      const std::string file = level.source.substr(level.source.rfind('/') + 1);
+      const auto [other, is_new] = files.emplace(level.name, file);
+      if (is_new) continue;
+      throw UsageError(
+          fmt::format("two levels of {} are called {}: {} and {}; .name must be the "
+                      "file's, without its number",
+                      ladder.name, level.name, other->second, file));
+    }
+    const auto check = [&](const char* field, const Size& size) {
+      problem_at(ladder,
+                 fmt::format("ladder.hpp: {} = {} of {}", field, size_text(size), ladder.name),
+                 size, {});
+    };
+    check("gpu_size", ladder.gpu_size);
+    check("check_size", ladder.check_size);
+    check("trace_size", ladder.trace_size);
+    for (const Size& size : ladder.test_sizes) check("test_sizes", size);
+  }
+}
 
 Isolation isolation_at(const Ladder& ladder, const Options& options, const Size& size,
                        const Size& usual) {
@@ -75,7 +109,8 @@ RunPlan make_plan(const Chapter& chapter, const Options& options, Purpose purpos
     for (const std::string& text : options.sizes) {
       try {
         const Size size = parse_size(*ladder, text, checks ? 0 : 1);
-        require_memory(*ladder->make_problem(size, parse_variant(*ladder, options)), size);
+        const Variant variant = parse_variant(*ladder, options);
+        require_memory(*problem_at(*ladder, "--size " + text, size, variant), size);
         plan.runs.push_back(make_run(*ladder, options, purpose, levels, &size));
         taken.insert(text);
       } catch (const std::exception& error) {

@@ -176,6 +176,7 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
   if (options.in_process) simt::set_time_limit(0);
 #endif
   try {
+    if (chapter.is_capstone()) require_sound(chapter);  // the tests see to it in a chapter
     if (const auto status = do_otherwise(chapter, options)) return *status;
     if (options.exercise > 0) return grade_exercise(chapter, options);
     if (!options.launches.empty()) return list_launches(chapter, options);

@@ -2,9 +2,11 @@
 #include "common/harness/verdict/claims_check.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <fstream>
+#include <set>
 #include <unordered_map>
 
 namespace cookbook {
@@ -31,6 +33,22 @@ const char* op_name(simt::Op op) {
     case simt::Op::alloc: return "alloc";
   }
   return "?";
+}
+
+// Where the lines are that a tag could have meant: a line that calls a function is not the line of
+// the access.
+std::string elsewhere(const Claim& claim, const simt::Trace& trace) {
+  if (claim.tag.empty()) return "";
+  Claim untagged = claim;
+  untagged.tag.clear();
+  std::set<std::string> lines;
+  for (const simt::AccessSite& site : trace.sites) {
+    if (!is_about(untagged, site, {})) continue;
+    lines.insert(fmt::format("{}:{}", site.file.substr(site.file.rfind('/') + 1), site.line));
+  }
+  if (lines.empty()) return "";
+  return fmt::format(" on a line tagged [{}]; such lines are {}", claim.tag,
+                     fmt::join(lines, ", "));
 }
 
 }  // namespace
@@ -99,7 +117,7 @@ ClaimResult check_on_trace(const Claim& claim, const simt::Trace& trace,
   // renamed. So it needs some; only a claim of 0 means that there are none.
   if (base == 0 || (!any && claim.value != 0)) {
     result.holds = false;
-    result.measured = "no such access";
+    result.measured = "no such access" + elsewhere(claim, trace);
     return result;
   }
   result.holds = satisfies(claim, measured / base);

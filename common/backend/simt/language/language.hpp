@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <memory>  // before __noinline__ is a macro: libstdc++ has it as an attribute's name
+#include <string>
 #include <type_traits>
 
 #include "common/backend/simt/language/half_types.hpp"
@@ -33,6 +35,7 @@
 #endif
 #define __constant__ static
 #define __forceinline__ inline __attribute__((always_inline))
+#define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(...)
 #define __cluster_dims__(...)
 #define __grid_constant__

@@ -40,6 +40,8 @@ const char* describe_signal(const CrashRecord& crash) {
   if (crash.stack_overflow) return "stack overflow";
   switch (crash.signal) {
     case SIGSEGV:
+      if (!crash.has_address) return "misaligned access of 16 bytes, or to no possible address";
+      [[fallthrough]];
     case SIGBUS: return "access to an address that is not mapped";
     case SIGFPE: return "integer division by zero";
     case SIGABRT: return "abort or failed assertion";
@@ -73,6 +75,7 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
 #endif
   crash.signal = signal;
   crash.address = signal == SIGABRT ? nullptr : info->si_addr;
+  crash.has_address = signal != SIGSEGV || info->si_code != SI_KERNEL;
   crash.frames[0] = reinterpret_cast<void*>(pc + 1);  // as a return address, which is one behind
   crash.frame_count = 1;
   crash.end = End::crashed;
@@ -112,7 +115,7 @@ bool fails_on_crash = false;
   const CrashRecord& crash = *record;
   record->end = End::none;
   std::string text = describe_signal(crash);
-  if (crash.signal != SIGFPE) text += fmt::format(", {}", crash.address);
+  if (crash.signal != SIGFPE && crash.has_address) text += fmt::format(", {}", crash.address);
   const std::string line = describe_stack(crash.frames, crash.frame_count);
   if (!line.empty()) text += " at " + line;
   const bool is_access = crash.signal == SIGSEGV || crash.signal == SIGBUS;
@@ -233,7 +236,7 @@ std::string describe(const CrashRecord& crash) {
   if (crash.has_thread) {
     text += fmt::format(", block {}, thread {}", triple(crash.block), triple(crash.thread));
   }
-  if (crash.end == End::crashed && crash.signal != SIGABRT) {
+  if (crash.end == End::crashed && crash.signal != SIGABRT && crash.has_address) {
     char address[32];
     std::snprintf(address, sizeof(address), ", address %p", crash.address);
     text += address;

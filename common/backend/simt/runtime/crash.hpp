@@ -29,6 +29,7 @@ struct CrashRecord {
   int signal = 0;
   void* address = nullptr;  // of the access
   bool stack_overflow = false;
+  bool has_address = false;    // misaligned accesses of 16 bytes have none
   void* frames[kMaxFrames]{};  // return addresses, innermost first
   int frame_count = 0;
   bool has_thread = false;

@@ -154,8 +154,7 @@ SourceLocation choose(const Frames& frames) {
     if (frame.line == 0 || is_plumbing(frame)) continue;
     if (chosen.line == 0) {
       chosen = frame;
-    } else if (frame.function != chosen.function &&
-               frame.file.find("/common/harness/") == std::string::npos) {
+    } else if (frame.function != chosen.function && is_of_kernel(frame)) {
       chosen.caller = describe_line(frame);
       break;
     }
@@ -207,6 +206,11 @@ std::vector<SourceLocation> symbolize(const std::vector<void*>& pcs) {
   return result;
 }
 
+bool is_of_kernel(const SourceLocation& location) {
+  return location.line != 0 && !is_plumbing(location) &&
+         location.file.find("/common/harness/") == std::string::npos;
+}
+
 std::string describe_line(const SourceLocation& location) {
   if (location.line == 0) return "";
   return location.file.substr(location.file.rfind('/') + 1) + ":" + std::to_string(location.line);
@@ -227,10 +231,18 @@ std::string describe_stack(void* const* frames, int count) {
       own.push_back(frames[i]);
     }
   }
+  SourceLocation found;
   for (const SourceLocation& location : symbolize(own)) {
-    if (location.line != 0 && !is_plumbing(location)) return describe_call(location);
+    if (location.line == 0 || is_plumbing(location)) continue;
+    if (found.line == 0) {
+      found = location;
+      if (!found.caller.empty()) break;
+    } else {  // of a function that was not inlined
+      if (is_of_kernel(location)) found.caller = describe_line(location);
+      break;
+    }
   }
-  return "";
+  return describe_call(found);
 }
 
 std::string describe_pc(void* pc) {

@@ -19,6 +19,7 @@ struct SourceLocation {
 // Where each pc (a return address) is: the innermost inlined frame outside of common/, or else the
 // innermost. One addr2line for all that are not in the cache.
 std::vector<SourceLocation> symbolize(const std::vector<void*>& pcs);
+bool is_of_kernel(const SourceLocation& location);  // not of the runtime, nor of the harness
 std::string describe_line(const SourceLocation& location);  // "file.cuh:17"; "" if unknown
 // "helper.cuh:17 (called at level_1.cuh:40)"; without a caller as describe_line().
 std::string describe_call(const SourceLocation& location);

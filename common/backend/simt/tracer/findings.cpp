@@ -2,9 +2,23 @@
 // What a worker notes as wrong.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
 namespace cookbook::simt::tracing {
+namespace {
+
+// Where the function was called that `pc` lies in; null where this stack does not show it.
+void* caller_of(void* pc) {
+  void* frames[CrashRecord::kMaxFrames];
+  void** end = frames + walk_stack(frames, CrashRecord::kMaxFrames, false);
+  void** at = std::find(frames, end, pc);
+  return end - at > 1 ? at[1] : nullptr;
+}
+
+}  // namespace
 
 void WorkerTracer::note_pair(Kind kind, const Thread& earlier, void* earlier_pc,
                              const char* operation, void* pc) {
@@ -37,6 +51,7 @@ Occurrence& WorkerTracer::note(Kind kind, uint32_t earlier, void* pc, const Thre
     found.block = thread.block->block_idx;
     found.later_thread = thread.thread_idx;
     found.op = op;
+    if (void* caller = caller_of(pc)) found.caller = token_of(caller);
   }
   return found;
 }

@@ -284,6 +284,7 @@ Trace make_trace(const Shared& state) {
     if (std::get<2>(key) != 0) locations[std::get<2>(key)];
     if (std::get<3>(key) != 0) locations[std::get<3>(key)];
     if (found.idle_wait_pc != 0) locations[found.idle_wait_pc];
+    if (found.caller != 0) locations[found.caller];
   }
   std::vector<void*> pcs;
   for (const auto& [token, location] : locations) pcs.push_back(pc_of(token));
@@ -339,8 +340,13 @@ Trace make_trace(const Shared& state) {
   }
   for (auto& [place, site] : sites) trace.sites.push_back(std::move(site));
 
-  const auto call_of = [&](uint32_t token) {
-    return locations[token].caller.empty() ? line_of(token) : describe_call(locations[token]);
+  const auto call_of = [&](uint32_t token, uint32_t caller = 0) {
+    SourceLocation location = locations[token];
+    if (location.line == 0) return line_of(token);
+    if (location.caller.empty() && caller != 0 && is_of_kernel(locations[caller])) {
+      location.caller = describe_line(locations[caller]);  // of a function that is not inlined
+    }
+    return describe_call(location);
   };
   // Two program counters of one pair of lines are one finding.
   std::map<std::pair<int, std::string>, size_t> seen;
@@ -359,7 +365,7 @@ Trace make_trace(const Shared& state) {
           {kind_name(kind),
            fmt::format("{}: {}", kind_name(kind),
                        describe(kind, found, earlier != 0 ? call_of(earlier) : "",
-                                later != 0 ? call_of(later) : "",
+                                later != 0 ? call_of(later, found.caller) : "",
                                 found.idle_wait_pc != 0 ? line_of(found.idle_wait_pc) : "")),
            found.count, kernel_name(kernel) + "|" + kind_name(kind) + "|" + subject(kind, found),
            earlier_line.empty() || earlier_line == later_line ? later_line

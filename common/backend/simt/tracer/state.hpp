@@ -88,6 +88,7 @@ struct Occurrence : HazardFacts {
   bool one_warp = false;  ///< Both threads are of one warp.
   bool on_host = false;   ///< The address is of host memory.
   Op op = Op::load;
+  uint32_t caller = 0;  ///< Token of where the function was called that the later pc is in.
   std::string detail;
 };
 
