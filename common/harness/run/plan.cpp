@@ -30,7 +30,7 @@ LadderRun make_run(const Ladder& ladder, const Options& options, Purpose purpose
   return run;
 }
 
-/// A problem that refuses its size says whose size it is.
+/// A problem that does not support its size says whose size it is.
 std::shared_ptr<AnyProblem> problem_at(const Ladder& ladder, const std::string& what,
                                        const Size& size, const Variant& variant) {
   try {
