@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What decides whether a level is right: comparison, sampled rows, narrow types, inputs, claims,
 // statistics. No kernels: a "level" here is a few stores by the test.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -1251,8 +1252,11 @@ TEST(Claims, AreCheckedOnTheSitesThatTheyName) {
   EXPECT_EQ(measured(shared_stores().requests(0)), "0 requests holds");
   EXPECT_EQ(measured(global_loads("i").on("another").bytes(1)), "no such access fails");
   // The tag may stand on the line of a call.
-  EXPECT_EQ(measured(global_loads("in").on("another").bytes(1)),
-            "no such access on a line tagged [another]; such lines are @ fails");
+  EXPECT_EQ(
+      measured(global_loads("in").on("another").bytes(1)),
+      fmt::format("no such access on a line tagged [another]; such lines are check_test.cpp:1, "
+                  "check_test.cpp:{} fails",
+                  trace.sites[0].line));
   // Speed is not what a trace shows.
   EXPECT_FALSE(check_on_trace(faster_than_previous(1), trace).holds.has_value());
 }

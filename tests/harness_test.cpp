@@ -501,18 +501,25 @@ TEST(Plan, ALadderThatCannotBeRightIsRefusedInOneLine) {
             std::string::npos);
   wrong = chapter;
   wrong.ladders[1].check_size = {7};
-  EXPECT_EQ(refusal(wrong).find("ladder.hpp: check_size = 7 of second: the problem takes"), 0u)
+  EXPECT_EQ(refusal(wrong).find("ladder.hpp: check_size = 7 of second: it must have "), 0u)
       << refusal(wrong);
   wrong = chapter;
-  wrong.ladders[0].test_sizes.push_back({7, 7, 7});
-  EXPECT_NE(refusal(wrong).find("test_sizes = 7x7x7"), std::string::npos) << refusal(wrong);
+  Ladder& first = wrong.ladders[0];
+  first.test_sizes.push_back({7, 7});
+  first.make_problem = [make = first.make_problem](const Size& size, const Variant& variant) {
+    if (size[0] == 7) throw BadSize("takes no 7");
+    return make(size, variant);
+  };
+  EXPECT_EQ(refusal(wrong),
+            "ladder.hpp: test_sizes = 7x7 of " + first.name + ": the problem takes no 7");
   Options options;
-  options.sizes = {"0x0"};
-  options.check = true;
+  options.sizes = {"7x64"};
+  options.ladder = first.name;
   try {
-    make_plan(reverse_chapter(), options, Purpose::check);
+    make_plan(wrong, options, Purpose::check);
+    ADD_FAILURE();
   } catch (const UsageError& error) {
-    EXPECT_EQ(std::string(error.what()).find("--size 0x0: the problem takes"), 0u) << error.what();
+    EXPECT_STREQ(error.what(), "--size 7x64: the problem takes no 7");
   }
 }
 

@@ -2,6 +2,7 @@
 #include "common/harness/run/plan.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -30,7 +31,7 @@ LadderRun make_run(const Ladder& ladder, const Options& options, Purpose purpose
   return run;
 }
 
-/// A problem that refuses its size says whose size it is.
+/// A problem that does not support its size says whose size it is.
 std::shared_ptr<AnyProblem> problem_at(const Ladder& ladder, const std::string& what,
                                        const Size& size, const Variant& variant) {
   try {
@@ -55,9 +56,12 @@ void require_sound(const Chapter& chapter) {
                       ladder.name, level.name, other->second, file));
     }
     const auto check = [&](const char* field, const Size& size) {
-      problem_at(ladder,
-                 fmt::format("ladder.hpp: {} = {} of {}", field, size_text(size), ladder.name),
-                 size, {});
+      const std::string what =
+          fmt::format("ladder.hpp: {} = {} of {}", field, size_text(size), ladder.name);
+      if (size.size() != ladder.dims.size()) {
+        throw UsageError(fmt::format("{}: it must have {}", what, fmt::join(ladder.dims, " x ")));
+      }
+      problem_at(ladder, what, size, {});
     };
     check("gpu_size", ladder.gpu_size);
     check("check_size", ladder.check_size);

@@ -28,8 +28,8 @@ struct RunPlan {
   std::vector<std::string> left_out;  ///< one line for each ladder that cannot run as asked
 };
 
-/// A UsageError where two levels of a ladder have one name, or the problem refuses one of the
-/// ladder's sizes.
+/// A UsageError where two levels of a ladder have one name, or the problem does not support one of
+/// the ladder's sizes.
 void require_sound(const Chapter& chapter);
 
 /// What is done at a ladder's default size: its levels are timed, checked, or traced.
