@@ -56,9 +56,20 @@ class Data(unittest.TestCase):
     def test_a_variant_is_drawn_alike_everywhere(self):
         self.assertEqual([catalogue.draw("1.11", number, "n", range(1000)) for number in (0, 1, 17)], [168, 697, 846])
 
-    def test_the_list_is_that_of_the_page(self):
-        page = (ROOT / "docs/exercises.md").read_text()
-        self.assertEqual(page, catalogue.with_table(page), "python3 tools/exercises list --write")
+    def test_the_tables_are_those_of_the_pages(self):
+        for name in catalogue.PAGES:
+            page = (ROOT / name).read_text()
+            self.assertEqual(page, catalogue.with_table(name, page), "python3 tools/exercises list --write")
+
+    def test_the_weeks_of_the_course_fit(self):
+        weeks = catalogue.weeks()
+        self.assertEqual(len(weeks), (ROOT / "docs/course.md").read_text().count("\n### "))
+        for number, (week, lab, home) in enumerate(weeks, 1):
+            with self.subTest(week=number):
+                self.assertLessEqual(lab, 110)  # of two hours, ten minutes are for what missed
+                self.assertTrue(3 <= home <= 6, home)
+                for part in ("predict", "lab"):  # a class shares no answer
+                    self.assertTrue(not week[part] or any(catalogue.count_of_variants(catalogue.find(key)) > 1 for key in week[part]))
 
 
 class Variants(unittest.TestCase):
@@ -81,6 +92,7 @@ class Variants(unittest.TestCase):
                     found += 1
             self.assertEqual(len(texts), len(mine.combinations()), "some are alike")
             self.assertEqual(mine.choice(0), (0, 0))
+            self.assertEqual(len({*map(mine.choice, range(300))}), catalogue.count_of_variants(one))
             for number in range(50):
                 with self.subTest(one.key, number=number):
                     numbers, place = mine.choice(number)

@@ -105,8 +105,20 @@ class Written(unittest.TestCase):
             self.assertIn(why, self.page(name))
             self.assertIn("Nothing was graded by the machine", self.page(name))
 
+    def test_texts_alone_go_into_a_folder_without_results(self):
+        (self.folder / "grades/results").rmdir()
+        (self.folder / "texts/ada.md").write_text("n-body\n")
+        self.run_it()
+        self.enter("ada", "6", "6", "4", "4", "")
+        self.run_it()
+        self.assertIn("Nothing was graded by the machine", self.page("ada"))
+        self.assertEqual((self.folder / "grades/total.csv").read_text(), "name,machine,of,written,of,total,of\nada,,,20,20,,\n")
+
     def test_what_is_wrong_is_said_in_one_line(self):
         self.assertIn("has no results", self.run_it(expected=2))
+        (self.folder / "grades").rename(self.folder / "away")
+        self.assertIn("has no results", self.run_it(expected=2))
+        (self.folder / "away").rename(self.folder / "grades")
         self.graded("ada")
         self.run_it()
         for points, why in ((("7", "", "", "", ""), "written.csv:2: prediction is '7': a number from 0 to 6"),

@@ -75,7 +75,7 @@ class Reading(unittest.TestCase):
         self.assertEqual(sorted(FORMULAS), sorted(one.key for one in catalogue.all_exercises() if one.kind == "read"))
         for exercise in exercises():
             for question in exercise.data["questions"]:
-                spec = {name: reading.options_of(options)[0] for name, options in exercise.data["draw"].items()}
+                spec = {name: catalogue.options_of(options)[0] for name, options in exercise.data["draw"].items()}
                 self.assertIn(question["name"], FORMULAS[exercise.key](**spec), exercise.key)
 
     def test_right_answers_pass_and_others_do_not(self):

@@ -5,7 +5,7 @@
   tools/exercises read 1.11 --build build/simt [--variant 17] [--answers FILE] [--json FILE]
   tools/exercises variant 2.2 17 [--out FILE]       the kernel of a variant, in its place or in a file
   tools/exercises tests CHAPTER SEEDS FOLDER        wrong solutions and variants, for tests/solutions/solutions.cmake
-  tools/exercises list [--write]                    the table of docs/exercises.md
+  tools/exercises list [--write]                    the table of docs/exercises.md; that of docs/course.md, too, is written
 """
 import argparse
 import json
@@ -85,8 +85,9 @@ def show_list(arguments):
     if not arguments.write:
         print(catalogue.table())
         return 0
-    page = catalogue.ROOT / "docs/exercises.md"
-    page.write_text(catalogue.with_table(page.read_text()))
+    for name in catalogue.PAGES:
+        page = catalogue.ROOT / name
+        page.write_text(catalogue.with_table(name, page.read_text()))
     return 0
 
 

@@ -2,6 +2,7 @@
 """The exercises of the book: what the data file beside each one says, and what is drawn for a variant."""
 import hashlib
 import json
+import math
 import re
 from pathlib import Path
 
@@ -63,22 +64,58 @@ def variant_of(text):
     return int(text)
 
 
-BEGIN, END = "<!-- exercises -->", "<!-- /exercises -->"
+def options_of(spec):
+    """What a value is drawn from: a list, or the numbers from `from` to `to`, in steps."""
+    return spec if isinstance(spec, list) else range(spec["from"], spec["to"] + 1, spec.get("step", 1))
+
+
+def count_of_variants(exercise):
+    """How many different variants there are, the shipped one included; 1 where there is no other."""
+    if "draw" in exercise.data:
+        return math.prod(len(options_of(spec)) for spec in exercise.data["draw"].values())
+    alternatives = [len(exercise.data.get("variants", {}).get(part, ())) for part in ("numbers", "places")]
+    return 1 + math.prod(max(1, count) for count in alternatives) if any(alternatives) else 1
 
 
 def table():
     """The list of docs/exercises.md."""
-    rows = ["| exercise | kind | about | minutes | variants |", "|---|---|---|---:|---|"]
+    rows = ["| exercise | kind | about | minutes | variants |", "|---|---|---|---:|---:|"]
     for one in all_exercises():
-        about = one.data["title"]
-        drawn = "yes" if "draw" in one.data or "variants" in one.data else ""
-        rows.append(f"| [{one.key}](../{one.shown()}) | {one.kind} | {about} | {one.data['minutes']} | {drawn} |")
+        count = count_of_variants(one)
+        rows.append(f"| [{one.key}](../{one.shown()}) | {one.kind} | {one.data['title']} | {one.data['minutes']} | "
+                    f"{f'{count:,}' if count > 1 else ''} |")
     count = {kind: sum(one.kind == kind for one in all_exercises()) for kind in KINDS}
     said = ", ".join(f"{count[kind]} to {kind}" for kind in KINDS)
     return "\n".join([f"{sum(count.values())} exercises: {said}.", "", *rows])
 
 
-def with_table(page):
-    """The page with the list between its marks."""
-    before, _, rest = page.partition(BEGIN)
-    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{rest.partition(END)[2]}"
+def weeks():
+    """[(a week of docs/course.json, minutes of its lab, hours at home)]"""
+    found = []
+    for week in json.loads((ROOT / "docs/course.json").read_text())["weeks"]:
+        lab, home = (sum(find(key).data["minutes"] for key in keys) for keys in (week["predict"] + week["lab"], week["home"]))
+        found.append((week, lab, week["pages"] + home / 60 + week["by_hand"] + week["text"] + week["capstone"]))
+    return found
+
+
+def hours():
+    """The table of docs/course.md. In bold what has variants."""
+    rows = ["| week | on paper | in the lab | minutes | at home | reading | by hand | text | capstone | hours at home |",
+            "|---:|---|---|---:|---|---:|---:|---:|---:|---:|"]
+    for number, (week, lab, home) in enumerate(weeks(), 1):
+        named = [", ".join(f"**{key}**" if count_of_variants(find(key)) > 1 else key for key in week[part])
+                 for part in ("predict", "lab", "home")]
+        shown = [f"{week[part]:g}" if week[part] else "" for part in ("pages", "by_hand", "text", "capstone")]
+        rows.append(f"| {' | '.join([str(number), *named[:2], str(lab or ''), named[2], *shown, f'{home:.1f}'])} |")
+    return "\n".join(rows)
+
+
+PAGES = {"docs/exercises.md": ("exercises", table), "docs/course.md": ("hours", hours)}
+
+
+def with_table(name, page):
+    """The page called `name` with its table between its marks."""
+    mark, made = PAGES[name]
+    before, _, rest = page.partition(f"<!-- {mark} -->")
+    end = f"<!-- /{mark} -->"
+    return f"{before}<!-- {mark} -->\n\n{made()}\n\n{end}{rest.partition(end)[2]}"

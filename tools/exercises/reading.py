@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from catalogue import ROOT, BadExercise, draw
+from catalogue import ROOT, BadExercise, draw, options_of
 
 MOST_BYTES = 1 << 14  # of a file of answers
 UNANSWERED = "?"
@@ -83,11 +83,6 @@ class Variant:
     def quoted(self):
         """[(file:line, its lines)] of the sources that the question shows."""
         return [quote(self.exercise.path.parent.parent, *one) for one in self.exercise.data["quotes"]]
-
-
-def options_of(spec):
-    """What a value is drawn from: a list, or the numbers from `from` to `to`, in steps."""
-    return spec if isinstance(spec, list) else range(spec["from"], spec["to"] + 1, spec.get("step", 1))
 
 
 def is_about(variant, count, line):
