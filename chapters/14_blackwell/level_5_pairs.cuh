@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Level 5: two blocks multiply a tile of 256 x 256 together. Each loads half of A and half of B.
+// Level 5: two blocks multiply a tile of 256 x 256 together. Each loads half of its rows of A, as
+// many as alone, and half of its columns of B, half as many as alone.
 #pragma once
 
 #include "chapters/14_blackwell/level_4_two_accumulators.cuh"

@@ -48,7 +48,8 @@ struct CanceledTiles {
       mbarrier_init(&shared.read[i], 2 * (1 + 4 + 1) + 1);
     }
   }
-  /// The scheduler: one thread per block, of which that of rank 0 asks.
+  /// The scheduler: one thread per block, of which that of rank 0 asks. The other one need not wait
+  /// for `read`: it has read the latest answer in this place, so its barrier is in the next phase.
   static __device__ __forceinline__ void schedule(Shared& shared) {
     CanceledTiles tiles(shared, {});
     const bool asks = cluster_block_rank() == 0;

@@ -119,7 +119,7 @@ __global__ void __launch_bounds__(128)
       d[(rank * 128 + static_cast<int>(threadIdx.x)) * C::kTileN + c + i] = values[i];
     }
   }
-  tcgen05_fence_before_thread_sync();
+  tcgen05_fence_before_thread_sync();  // a precaution: the levels free without it
   if constexpr (kIsPair) {
     cluster_sync();
   } else {

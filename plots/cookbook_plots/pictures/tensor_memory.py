@@ -100,8 +100,8 @@ def pair(document, root):
     for tile, (a, b) in zip(tiles, held):
         panel(picture, tile, a, b)
     picture.legend([(OF_BLOCK[0], "block 0"), (OF_BLOCK[1], "block 1 of the pair")])
-    picture.paragraph(f"Each block computes the same {LANES} x {tiles[0]['blocks'][0]['columns_of_c'][1]}. Alone it loads "
-                      f"{alone_a + alone_b} KB for that, in a pair {pair_a + pair_b} KB.")
+    picture.paragraph(f"Each block computes {LANES} x {tiles[0]['blocks'][0]['columns_of_c'][1]} of C, alone and in a pair. Alone it "
+                      f"loads {alone_a + alone_b} KB for that, in a pair {pair_a + pair_b} KB.")
     return picture
 
 
@@ -218,7 +218,7 @@ def columns(document, root):
     first = next(place for place, event in enumerate(events) if event["what"] == "read")
     picture = Picture("Tensor memory over a block's life",
                       f"{tiles} tiles in {HALVES} halves of {TILE_N} columns: {sum(place > first for place in mma)} of {len(mma)} "
-                      f"instructions start after the first read. The tensor core writes a tile in {k_blocks} k-blocks, four warps read "
+                      f"mma start after the first read of a tile. The tensor core writes a tile in {k_blocks} k-blocks, four warps read "
                       f"it {READ} columns at a time. Level {LEVEL}, in the order of a traced run.")
     picture.heading(picture.title)
     picture.paragraph(f"Level {LEVEL}, {size_text(document)}, one block. From left to right: events in order, not times. Down: the "
