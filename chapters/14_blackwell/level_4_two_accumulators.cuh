@@ -115,7 +115,7 @@ struct BlackwellTwoAccumulators : blackwell::Level<blackwell_two_accumulators::C
   static unsigned blocks(const Problem& p) {
     return std::min(tiles(p), static_cast<unsigned>(device_info().sm_count));
   }
-  static Claims claims(const Problem& p) { return counted(p, blocks(p), 512); }
+  static Claims claims(const Problem& p) { return counted(p, tiles(p), 512, Relation::at_most); }
   static void run(const Plan& plan, Stream stream) {
     launch_blocks(blackwell_two_accumulators::kernel<Config>, blocks(plan.problem),
                   sizeof(blackwell_two_accumulators::Smem<Config>), plan, stream);

@@ -181,7 +181,9 @@ struct BlackwellPairs : blackwell_pairs::LevelOn<blackwell_pairs::Config> {
       .cost = "clusters of two; whole pairs of SMs",
   };
 
-  static Claims claims(const Problem& p) { return counted(p, 2 * pairs(p), 512); }
+  static Claims claims(const Problem& p) {
+    return counted(p, 2 * tiles(p), 512, Relation::at_most);
+  }
   static void run(const Plan& plan, Stream stream) {
     launch_pairs(pairs(plan.problem), plan, stream);
   }

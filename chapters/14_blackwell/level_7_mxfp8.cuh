@@ -238,7 +238,7 @@ struct LevelOn : LevelOf<Problem<typename C::Format>, Buffers> {
                                  ceil_div(static_cast<int>(p.n), C::kTileN)),
             tma_loads("scale_a").bytes(static_cast<double>(tiles(p) * p.atoms_k() * kAtomBytes)),
             tensor_core_reads().on("mma").requests(tiles(p) * ceil_div(k, C::kStepK)),
-            tensor_memory_allocations().requests(blocks(p)),
+            tensor_memory_allocations().requests(tiles(p), Relation::at_most),
             tensor_memory_allocations().columns(512)};
   }
 };
