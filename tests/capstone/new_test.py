@@ -172,7 +172,7 @@ class New(unittest.TestCase):
         self.assertIn("Claims are about 64x512 and normal inputs: they are not judged here.", done.stdout)
         self.assertNotIn("claim is false", done.stdout.split("\nrows · ")[1])
         done = start(build / "levels-traced-test-capstone-rows", env=brief)
-        self.assertRegex(done.stdout, r"absent-lane: .*; to see lines: \./run ")
+        self.assertRegex(done.stdout, r"absent-lane: .*; to see lines: (COOKBOOK_\w+=\S+ )*\./run ")
         self.assertRegex(done.stdout, r"at level_0_naive\.cuh:\d+ \(called at level_0_naive\.cuh:\d+\)")
         for arguments, said in ((("--pitch", "x=1", "--check"), "tensors: in, out); got 'x=1'"),
                                 (("--base", "1"), "add one of them"), (("--inputs", "odd", "--check"), "got 'odd'")):
@@ -185,7 +185,7 @@ class New(unittest.TestCase):
         self.assertEqual(self.build(build, "capstone-rows", targets[1]).returncode, 0)
         self.assertIn("All levels are wrong at out[0][0]: check reference_row()", start(build / "capstone-rows").stdout)
         done = start(build / targets[1], "--gtest_filter=*_shapes", env=brief)
-        self.assertRegex(done.stdout, r"1_warp_per_row_shapes: .*: check reference_row\(\), and the bound .*; to see lines: \./run ")
+        self.assertRegex(done.stdout, r"1_warp_per_row_shapes: .*: check reference_row\(\), and the bound .*; to see lines: (COOKBOOK_\w+=\S+ )*\./run ")
         # Host code that crashes for one size, and a kernel for another, in a helper that is not inlined.
         edit("problem.hpp", ("sums.assign(", "if (shape.rows == 128) *static_cast<volatile int*>(nullptr) = 1; sums.assign("),
              ("sum + 1 + sums", "sum + sums"))

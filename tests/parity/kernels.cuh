@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cmath>
-#include <cstdint>
 
 #include "common/device/cuda.cuh"
 
@@ -16,21 +15,6 @@ template <class T>
 __global__ void copy_coalesced(const T* __restrict__ in, T* __restrict__ out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = in[i];
-}
-
-/// As aligned as its members: nvcc copies it in as many accesses as it has.
-template <class T, int kCount>
-struct Members {
-  T value[kCount];
-};
-
-/// Copies structs, n of them, that lie in buffers of floats.
-template <class T>
-__global__ void copy_structs(const float* __restrict__ in, float* __restrict__ out, int n) {
-  const int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  const T value = reinterpret_cast<const T*>(in)[i];
-  reinterpret_cast<T*>(out)[i] = value;
 }
 
 /// Lanes read `stride` elements apart; n is a multiple of the stride.

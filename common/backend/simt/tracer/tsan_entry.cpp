@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "common/backend/simt/runtime/host_access.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
@@ -109,12 +110,16 @@ T exchange(volatile T* p, T value, int order, void* pc) {
       [value](T old) { return old != value; }, FlagUse::atomic, true);
 }
 
-/// The widest parts of an access of a type that is less aligned than its size, such as a struct of
-/// floats: nvcc may access no more at once than the alignment, of which the hook does not tell. Of
-/// four bytes, the alignment of most structs; so one of doubles counts twice.
+/// What an access of a type less aligned than its size counts as. One of at most 16 bytes is whole,
+/// a larger one has the widest parts that fit.
 uint32_t part_of(size_t bytes) {
-  const uint32_t part = bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
-  return part > 1 && part == bytes ? part / 2 : part;
+  if (copies_are_narrow) {
+    const uint32_t part = bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+    return part > 1 && part == bytes ? part / 2 : part;
+  }
+  if (bytes == 2) return 2;
+  if (bytes == 12) return 4;
+  return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : 1;
 }
 
 void range(const void* address, size_t bytes, Op op, void* pc, uint32_t part) {
