@@ -200,8 +200,8 @@ class New(unittest.TestCase):
         self.assertEqual(len(lines), 2, done.stdout)  # and the tests of inputs pass
         self.assertRegex(lines[0], r"^capstone_rows_rows\.0_naive_shapes: access to an address that is not mapped in a kernel, block .* "
                          r"at level_0_naive\.cuh:\d+ \(called at level_0_naive\.cuh:\d+\) at 3x1021, integers inputs \(.*\); "
-                         r"to repeat: \./run .* --level naive --size 3x1021 --inputs integers")
-        self.assertRegex(lines[1], r"1_warp_per_row_shapes: .* in host code, .* at problem\.hpp:\d+.* at 128x3, .*; to repeat: \./run ")
+                         r"to repeat: (COOKBOOK_\w+=\S+ )*\./run .* --level naive --size 3x1021 --inputs integers")
+        self.assertRegex(lines[1], r"1_warp_per_row_shapes: .* in host code, .* at problem\.hpp:\d+.* at 128x3, .*; to repeat: (COOKBOOK_\w+=\S+ )*\./run ")
 
 
 if __name__ == "__main__":
