@@ -12,6 +12,7 @@
 
 #include "common/harness/run/options.hpp"
 #include "common/harness/verdict/check.hpp"
+#include "common/harness/verdict/verdict.hpp"
 #include "tests/chapters.hpp"
 #include "tests/failures.hpp"
 #include "tests/on_device.hpp"
@@ -91,6 +92,32 @@ class DevicesTest : public testing::Test {
   }
 };
 
+// On a GPU of another size the counts of the traced build belong to the same claims: their model
+// has as many SMs as the environment says.
+class ClaimsTest : public testing::Test {
+ public:
+  void TestBody() override {
+    if (tested_chapter().is_capstone()) return;  // a library's choice depends on them
+    for (const Ladder& ladder : tested_chapter().ladders) {
+      const auto problem = ladder.make_problem(ladder.trace_size, {});
+      for (const LevelEntry& level : ladder.levels) {
+        const auto claims_with = [&](int sms) {
+          simt::set_sm_count(sms);
+          std::vector<std::string> all;
+          for (const Claim& claim : level.claims(*problem)) {
+            if (claim.is_mechanism()) all.push_back(claim_identity(claim));
+          }
+          simt::set_sm_count(0);
+          return all;
+        };
+        EXPECT_EQ(claims_with(132), claims_with(4))
+            << ladder.name << " / " << level.name << ": claims depend on the number of SMs";
+      }
+    }
+  }
+};
+
+const bool kClaims = register_test<ClaimsTest>(tested_prefix(), "claims_on_any_number_of_sms");
 const bool kRegistered = register_test<DevicesTest>(tested_prefix(), "every_device_of_the_table");
 
 }  // namespace

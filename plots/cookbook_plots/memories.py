@@ -6,7 +6,8 @@ run's own: exact for shared memory and for what bypasses L1, an upper bound for 
 for device memory every distinct byte once."""
 from dataclasses import dataclass
 
-from .results import ROOF_LIMIT, needed_when_traced, product_scale, sectors
+from .markup import significant
+from .results import ROOF_LIMIT, least_touched, needed_when_traced, product_scale, sectors
 
 MEMORIES = ("dram", "l2", "shared")  # as in a roofline, from the lowest diagonal
 NAMES = {"dram": "device memory", "l2": "L2", "shared": "L1 / shared"}
@@ -37,7 +38,7 @@ class Binding:
 
     def __str__(self):
         value = f"{self.value / 1000:.1f} TB/s" if self.unit == "GB/s" and self.value >= 1000 else \
-            f"{self.value:.3g} {self.unit}"
+            f"{significant(self.value)} {self.unit}"
         origin = f" ({self.origin})" if self.origin else ""
         if self.fraction > ROOF_LIMIT:  # more requests than can have moved: the GPU merges some
             return f"asks {self.name} for {100 * self.fraction:.0f} % of {value}{origin}"
@@ -71,8 +72,10 @@ def counted(run, level):
         loads, stores = product_scale(run.size, traced)
         extra = stores  # partial sums
     elif "seq_q" in dims and "seq_k" in dims:
-        # Only the scores are known to scale: tiles of the traced size are mostly tails.
-        return {"dram": Moved(problem["bytes"] + (distinct - needed) * scores(dims, run.size) / scores(dims, traced),
+        # Only the scores are known to scale: tiles of the traced size are mostly tails. What every level touches
+        # beside the problem's bytes, such as the sums of a backward pass, are no scores.
+        scored = distinct - least_touched(run, level)
+        return {"dram": Moved(problem["bytes"] + scored * scores(dims, run.size) / scores(dims, traced),
                               ONCE)}
     else:
         return {}
@@ -157,6 +160,8 @@ def binding(run, level, roofs=None):
     for memory, amount in moved(run, level).items():
         if memory in limits and amount.origin != AT_MOST:
             gbps = amount.bytes / 1e3 / level.time()
+            if amount.origin == ONCE and gbps > ROOF_LIMIT * limits[memory]:
+                continue  # the level ran too fast for it: these bytes do not scale so
             found.append(Binding(NAMES[memory], gbps / limits[memory], limits[memory], "GB/s", amount.origin))
     if (run.counts_flops or run.counts_own) and run.roof_value:
         found.append(Binding(run.json["roof"], run.speed(level) / run.roof_value, run.roof_value, run.unit, ""))

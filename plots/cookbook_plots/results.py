@@ -385,6 +385,12 @@ def needed_when_traced(run, level):
     problem, counted = run.json["problem"], level.counted
     if problem.get("trace_bytes") and tuple(problem["trace_size"]) == counted.trace_size:
         return problem["trace_bytes"]
+    return least_touched(run, level)
+
+
+def least_touched(run, level):
+    """The fewest distinct bytes that a right level touches at this level's traced size. 0: none was counted."""
+    counted = level.counted
     return min((other.counted.values["distinct_bytes"] for other in run.levels if other.counted
                 and other.counted.trace_size == counted.trace_size and other.json["status"] == "ok"
                 and other.counted.values.get("distinct_bytes")), default=0)

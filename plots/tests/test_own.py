@@ -201,12 +201,21 @@ class Memories(Chapter1):
     def test_scores_of_attention_grow_with_the_sequence(self):
         def attention(run):
             run["roof"] = "wgmma bf16"
-            run["problem"].update(dims=["batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim"], flops=1e12,
+            run["problem"].update(dims=["batch", "heads_q", "heads_kv", "seq_q", "seq_k", "head_dim"], flops=1e6,
                                   size=[2, 16, 16, 100, 100, 128], trace_size=[1, 4, 1, 10, 20, 64], bytes=1e6)
             run["levels"][0]["counters"]["distinct_bytes"] = 64000 + 12 * 4 * 10 * 20
         run = self.results(attention)
         self.assertEqual(memories.moved(run, run.levels[0]),
                          {"dram": memories.Moved(1e6 + 12 * 2 * 16 * 100 * 100, memories.ONCE)})
+        self.assertEqual(memories.moved(run, run.levels[1])["dram"].bytes, 1e6)
+        # Bytes that are counted once and that no GPU moves in the time of the level are not its bytes.
+        time = run.levels[0].time()
+        enough, too_few = ({"hbm_read_gbps": memories.moved(run, run.levels[0])["dram"].bytes / 1e3 / time * factor}
+                           for factor in (1.1, 0.9))
+        self.assertEqual(memories.binding(run, run.levels[0], roofs=enough).name, "device memory")
+        self.assertEqual(memories.binding(run, run.levels[0], roofs=too_few).name, "wgmma bf16")
+        # What all levels touch beside the problem's bytes does not grow with the scores.
+        run.json["problem"]["trace_bytes"] = 1000
         self.assertEqual(memories.moved(run, run.levels[1])["dram"].bytes, 1e6)
 
     def test_dots_stand_at_their_true_intensity(self):

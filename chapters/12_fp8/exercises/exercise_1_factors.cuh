@@ -22,7 +22,6 @@ struct StagedScales : scales_by_tma::ScalesByTma {
         this->row[i][0] = this->b;  // yours
         this->row[i][1] = this->b;  // yours
       }
-      __syncwarp();  // every lane has read, before lane 0 releases the stage
     }
   };
 };

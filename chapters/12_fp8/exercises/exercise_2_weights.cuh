@@ -17,10 +17,6 @@ struct WrongScales : scales_by_tma::ScalesByTma {
       const int blocks = ceil_div(e.n, kScaleBlock);
       this->b = col < e.n ? s.b[k_block * blocks + col / kScaleBlock] : 0.0f;
     }
-    __device__ __forceinline__ void read(const float* staged, int first_row) {
-      scales_by_tma::ScalesByTma::Factors<kMmaM>::read(staged, first_row);
-      __syncwarp();  // every lane has read, before lane 0 releases the stage
-    }
   };
 };
 
