@@ -160,7 +160,7 @@ def binding(run, level, roofs=None):
     for memory, amount in moved(run, level).items():
         if memory in limits and amount.origin != AT_MOST:
             gbps = amount.bytes / 1e3 / level.time()
-            if amount.origin == ONCE and gbps > ROOF_LIMIT * limits[memory]:
+            if run.counts_flops and amount.origin == ONCE and gbps > ROOF_LIMIT * limits[memory]:
                 continue  # the level ran too fast for it: these bytes do not scale so
             found.append(Binding(NAMES[memory], gbps / limits[memory], limits[memory], "GB/s", amount.origin))
     if (run.counts_flops or run.counts_own) and run.roof_value:
