@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The main program of levels-test and levels-traced-test. Where `./run test` asks for a line per
-// failure, the tests run in a child process: one that ends it gets a line, too, and the others run
-// in another child.
+// failure, on the SIMT backend the tests run in a child process: one that ends it gets a line, too,
+// and the others run in another child.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -17,6 +17,7 @@
 #include "common/backend/simt/runtime/crash.hpp"
 #endif
 
+#if COOKBOOK_SIMT
 namespace cookbook {
 namespace {
 
@@ -44,7 +45,6 @@ void leave_out(const RunningCase& ended, bool with_level, std::string& left_out)
 }
 
 int run_all() {
-#if COOKBOOK_SIMT
   void* memory =
       mmap(nullptr, sizeof(RunningCase), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -70,13 +70,11 @@ int run_all() {
     const char* separator = chosen.find('-') == std::string::npos ? "-" : ":";
     testing::GTEST_FLAG(filter) = chosen + separator + left_out;
   }
-#else
-  return RUN_ALL_TESTS();
-#endif
 }
 
 }  // namespace
 }  // namespace cookbook
+#endif
 
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
@@ -88,5 +86,9 @@ int main(int argc, char** argv) {
     return RUN_ALL_TESTS();
   }
   cookbook::print_line_per_failure();
+#if COOKBOOK_SIMT
   return cookbook::run_all();
+#else
+  return RUN_ALL_TESTS();
+#endif
 }
