@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: MIT
 include(GoogleTest)
 
-# cookbook_test(<name> [TRACED] [BY_SUITE] [MAINTAINER <filter>] <sources>...). The sources define
-# no kernel: on either backend the host compiler compiles them, and nvcc never sees GoogleTest or
+# cookbook_test(<name> [TRACED] [BY_SUITE] [OWN_MAIN] [MAINTAINER <filter>] <sources>...). The
+# sources define no kernel: on either backend the host compiler compiles them, and nvcc never sees GoogleTest or
 # fmt. Kernels that only tests need are in files of their own (planted/*.cu).
 # BY_SUITE: the tests of a suite (the levels of a ladder) share a process, and with it inputs and
 # references; on a GPU each process begins with a second for its context, besides. After an error
 # that ruins the context or the process, the first failure of a suite is the one to believe.
+# OWN_MAIN: the sources define `main`.
 # MAINTAINER: the tests of this GoogleTest filter, "*" for all (with BY_SUITE: of the suites that
 # match this regular expression), hold for the book as it is committed and not for every tree that a
 # reader edits. They get the label `maintainer`, which `./run test` leaves out.
 function(cookbook_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED;BY_SUITE" "MAINTAINER" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TRACED;BY_SUITE;OWN_MAIN" "MAINTAINER" "")
   add_executable(${name} ${arg_UNPARSED_ARGUMENTS})
   if(arg_TRACED)
-    target_link_libraries(${name} PRIVATE cookbook_kernel_traced cookbook_runner_traced GTest::gtest
-      GTest::gtest_main)
+    target_link_libraries(${name}
+      PRIVATE cookbook_kernel_traced cookbook_runner_traced GTest::gtest)
   else()
-    target_link_libraries(${name} PRIVATE cookbook_kernel cookbook_runner GTest::gtest
-      GTest::gtest_main)
+    target_link_libraries(${name} PRIVATE cookbook_kernel cookbook_runner GTest::gtest)
+  endif()
+  if(NOT arg_OWN_MAIN)
+    target_link_libraries(${name} PRIVATE GTest::gtest_main)
   endif()
   if(arg_BY_SUITE)
     set(maintainer "${arg_MAINTAINER}")
@@ -48,7 +51,7 @@ function(cookbook_levels_test name program)
   string(REPLACE "chapter-" "" id ${program})
   string(REPLACE "-" "_" entry ${program}_entry)
   set(suffix "")
-  set(options BY_SUITE)
+  set(options BY_SUITE OWN_MAIN)
   if(name MATCHES "traced")
     set(suffix "-traced")
     list(APPEND options TRACED)
