@@ -342,16 +342,19 @@ void execute(const Product& p) {
                           .stride = 256,
                           .scales_b = scales_b.data()};
   const float factor = bits_float(static_cast<uint32_t>(127 - p.scale_input_d) << 23);
+  const uint32_t columns = columns_of_d(p);
   for (uint32_t row = 0; row < p.m; ++row) {
+    // D's row, in two parts where the shape halves it.
+    std::array<uint32_t*, 2> words{};
+    std::array<bool, 2> disabled{};
+    for (uint32_t part = 0; part < p.n / columns; ++part) {
+      const Place place = place_of(p, row, part == 1);
+      words[part] = &tensor_memory(*p.blocks[place.block]).word(place.lane, p.d_column);
+      disabled[part] =
+          (p.disabled[place.block * 4 + place.lane / 32] >> (place.lane % 32) & 1) != 0;
+    }
     const auto word_of = [&](uint32_t n) -> uint32_t& {
-      const bool right = is_halved(p) && n >= p.n / 2;
-      const Place place = place_of(p, row, right);
-      return tensor_memory(*p.blocks[place.block])
-          .word(place.lane, p.d_column + (right ? n - p.n / 2 : n));
-    };
-    const auto is_disabled = [&](uint32_t n) {
-      const Place place = place_of(p, row, is_halved(p) && n >= p.n / 2);
-      return (p.disabled[place.block * 4 + place.lane / 32] >> (place.lane % 32) & 1) != 0;
+      return n < columns ? words[0][n] : words[1][n - columns];
     };
     for (uint32_t n = 0; n < p.n; ++n) {
       s.d[n] = !p.accumulate ? 0.0f
@@ -370,7 +373,7 @@ void execute(const Product& p) {
       scaled.add(s.a[row], scales_a.data(), s.d);
     }
     for (uint32_t n = 0; n < p.n; ++n) {
-      if (is_disabled(n)) continue;
+      if (disabled[n < columns ? 0 : 1]) continue;
       if (half) {
         const uint32_t bits = tensor_sum(tcgen05_rule(depth), p.format_a, p.format_b, s.a[row],
                                          s.b[0] + n, 256, depth, s.d[n], true);
