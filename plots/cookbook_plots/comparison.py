@@ -65,14 +65,15 @@ def of_compare(document, identities):
     """The points of compare.json; None: there are none."""
     points = []
     for case in (document or {}).get("comparisons", []):
-        first = next((row for row in case["rows"] if not row["ours"] and row["vs_cookbook"]), None)
+        others = [row for row in case["rows"] if not row["ours"] and row["vs_cookbook"]]
+        fastest = max(others, key=lambda row: row["vs_cookbook"]["ratio"], default=None)
         for row in case["rows"]:
-            ratio = 1 / first["vs_cookbook"]["ratio"] if first and row["ours"] else None
+            ratio = 1 / fastest["vs_cookbook"]["ratio"] if fastest and row["ours"] else None
             points.append(Point(case["chapter"], case["ladder"], case["variant"], case["dtype"], tuple(case["size"]),
                                 row["name"], row["ours"], row["ours"] and not identities.has_row(row, document["device"], case),
                                 *(row["time_ms"].get(quantile) for quantile in QUANTILES),
                                 row["tflops"] if case["flops"] else row["gbps"], case["unit"], ratio,
-                                first["name"] if ratio else ""))
+                                fastest["name"] if ratio else ""))
     return comparison_of("compare.json", document, points)
 
 
@@ -147,12 +148,15 @@ def against_library(results, run):
     """(the point of the run's last level, or of what chooses among the levels: library/ has it under the ladder's name; all
     such points) of ./run compare, for a ladder without a library of its own:
     the compared problem nearest to the ladder's; of equally near ones, the one where the book is slowest. Or None."""
-    comparison = of_compare(results.comparison, book.identities())
     ladder, variant = SAME_PROBLEM.get((run.chapter, run.ladder), (run.ladder, None))
-    mine = [p for p in comparison.points if p.chapter == run.chapter and p.ladder == ladder and p.ratio
-            and p.name in (run.timed[-1].name, ladder) and len(p.size) == len(run.size)] if comparison else []
-    same = [p for p in mine if variant in (None, p.variant) and p.dtype == run.json["problem"]["dtype"]]
-    if not same:
+    for document in (results.beside, results.comparison):  # the later one first
+        comparison = of_compare(document, book.identities())
+        mine = [p for p in comparison.points if p.chapter == run.chapter and p.ladder == ladder and p.ratio
+                and p.name in (run.timed[-1].name, ladder) and len(p.size) == len(run.size)] if comparison else []
+        same = [p for p in mine if variant in (None, p.variant) and p.dtype == run.json["problem"]["dtype"]]
+        if same:
+            break
+    else:
         return None
 
     def distance(point):

@@ -215,7 +215,7 @@ def chapter_text(info, results, figures):
             parts += [shown(f"chapter-{info.number}-ladder", ": speed of every level"),
                       shown(f"chapter-{info.number}-roofline", ": the levels under their roofs"), limit_text(run)]
         parts += [ladder_table(run), shown(f"chapter-{info.number}-sweep-{run.ladder}", f", {run.ladder}: speed over size")]
-    parts.append(comparison_text(info, results.comparison) or comparison_text(info, results.beside))
+    parts += [comparison_text(info, document) for document in (results.comparison, results.beside)]
     if info.number == comparison.ATTENTION:
         parts += [shown(comparison.SWEEP, ": speed over the length of the sequence, beside the libraries"),
                   decode_table(results.decode)]
