@@ -39,11 +39,13 @@ class Data(unittest.TestCase):
                 variant = reading.Variant(one, 1)
                 names = [question["name"] for question in variant.questions]
                 self.assertEqual(len(set(names)), len(names))
-                for text in (one.data["text"], *(question["ask"] for question in variant.questions)):
-                    self.assertNotIn("{", variant.filled(text))
+                said = [question[part] for question in variant.questions for part in ("ask", "think")]
+                said += [slip["say"] for question in variant.questions for slip in question["slips"]]
+                for text in (variant.filled(one.data["text"]), *said):
+                    self.assertNotIn("{", text)
                 for question in variant.questions:
                     self.assertTrue(question["think"])
-                    for count in (question["count"], *question.get("slips", ())):
+                    for count in (question["count"], *question["slips"]):
                         self.assertLessEqual({count["what"], count.get("per", "bytes")}, {*reading.COUNTS})
                         self.assertLessEqual({*count} - {"say"}, {"what", "per", "times", "memory", "operation", "buffer", "line",
                                                                   "kernel", "level"})

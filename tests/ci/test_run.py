@@ -302,7 +302,7 @@ class Run(Scripts):
         self.write("chapters/11_b/exercises/exercise_11_a.json", json.dumps({
             "kind": "read", "title": "a title", "ladder": "copy", "level": "a", "draw": {"n": [7]}, "size": ["n"],
             "quotes": [["level_0_a.cuh", "a"]], "text": "n = {n}", "hints": ["first", "second"],
-            "questions": [{"name": "requests", "ask": "how many?", "think": "of 7", "count": count}]}))
+            "questions": [{"name": "requests", "ask": "how many?", "think": "of {n}", "count": count}]}))
         self.write("chapters/11_b/exercises/exercise_11_a.txt", "requests = ?\n")
         counted = json.dumps({"runs": [{"levels": [{"name": "a", "lines": [{"operation": "load", "kernel": "k", "requests": 3}]}]}]})
         self.script("build/simt/chapter-11", f"while [ $# -gt 1 ]; do shift; done; echo '{counted}' >$1")

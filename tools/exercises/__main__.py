@@ -39,7 +39,7 @@ def read(arguments):
         checks.append({"check": question["name"], "passed": right, "fault": "none" if right else "false-claim",
                        "reason": None if right else say})
         print(f"  {'pass' if right else 'FAIL' if answer is not None else '   ?'}  {question['name']}: "
-              f"{wrapped(variant.filled(question['ask']), ' ' * 8).strip()}")
+              f"{wrapped(question['ask'], ' ' * 8).strip()}")
         if answer is not None and not right:
             print(wrapped(say, " " * 8))
     passed = all(check["passed"] for check in checks)
