@@ -91,8 +91,13 @@ def show_list(arguments):
     return 0
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"exercise: {message}\n")
+
+
 def main(argv):
-    parser = argparse.ArgumentParser(prog="./run exercise", allow_abbrev=False)
+    parser = Parser(prog="./run exercise", allow_abbrev=False)
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("hint")
     one.set_defaults(run=show_hint)
