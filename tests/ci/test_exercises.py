@@ -148,6 +148,14 @@ class Take(Tree):
         self.assertEqual((done.returncode, (self.root / "a.cuh").read_text()), (2, "mine"))
         self.assertEqual(self.file.read_text(), shipped)
 
+    def test_a_hint_says_of_which_variant_it_is(self):
+        for key, more, begin in (("2.2", (), "Variant 0: "), ("2.2", ("--variant", "17"), "Variant 17: "), ("5.1", (), "")):
+            done = subprocess.run([sys.executable, "-B", "tools/exercises", "hint", key, "1", *more], cwd=self.root,
+                                  capture_output=True, text=True)
+            exercise = catalogue.find(key)
+            hints = variants.Variants(exercise).hints(int(more[1])) if more else exercise.data["hints"]
+            self.assertEqual((done.returncode, done.stdout.replace("\n", " ").strip()), (0, begin + hints[0]), done.stderr)
+
     def test_what_has_no_variants_says_so(self):
         done = self.variant(1, key="5.1")
         self.assertEqual((done.returncode, done.stderr),

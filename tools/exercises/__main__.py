@@ -56,7 +56,9 @@ def show_hint(arguments):
     hints = variants.Variants(exercise).hints(number) if "variants" in exercise.data else exercise.data["hints"]
     if arguments.which not in ("1", "2"):
         raise BadExercise(f"--hint takes 1 or 2; got '{arguments.which}'")
-    print(wrapped(hints[int(arguments.which) - 1], ""))
+    # Of a kernel, variants may have other bugs: a hint of another one misleads.
+    of = f"Variant {number}: " if "variants" in exercise.data else ""
+    print(wrapped(of + hints[int(arguments.which) - 1], ""))
     return 0
 
 
