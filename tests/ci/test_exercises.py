@@ -39,11 +39,13 @@ class Data(unittest.TestCase):
                 variant = reading.Variant(one, 1)
                 names = [question["name"] for question in variant.questions]
                 self.assertEqual(len(set(names)), len(names))
-                for text in (one.data["text"], *(question["ask"] for question in variant.questions)):
-                    self.assertNotIn("{", variant.filled(text))
+                said = [question[part] for question in variant.questions for part in ("ask", "think")]
+                said += [slip["say"] for question in variant.questions for slip in question["slips"]]
+                for text in (variant.filled(one.data["text"]), *said):
+                    self.assertNotIn("{", text)
                 for question in variant.questions:
                     self.assertTrue(question["think"])
-                    for count in (question["count"], *question.get("slips", ())):
+                    for count in (question["count"], *question["slips"]):
                         self.assertLessEqual({count["what"], count.get("per", "bytes")}, {*reading.COUNTS})
                         self.assertLessEqual({*count} - {"say"}, {"what", "per", "times", "memory", "operation", "buffer", "line",
                                                                   "kernel", "level"})
@@ -145,6 +147,14 @@ class Take(Tree):
         done = self.variant(17, "--out", str(self.root / "a.cuh"))
         self.assertEqual((done.returncode, (self.root / "a.cuh").read_text()), (2, "mine"))
         self.assertEqual(self.file.read_text(), shipped)
+
+    def test_a_hint_says_of_which_variant_it_is(self):
+        for key, more, begin in (("2.2", (), "Variant 0: "), ("2.2", ("--variant", "17"), "Variant 17: "), ("5.1", (), "")):
+            done = subprocess.run([sys.executable, "-B", "tools/exercises", "hint", key, "1", *more], cwd=self.root,
+                                  capture_output=True, text=True)
+            exercise = catalogue.find(key)
+            hints = variants.Variants(exercise).hints(int(more[1])) if more else exercise.data["hints"]
+            self.assertEqual((done.returncode, done.stdout.replace("\n", " ").strip()), (0, begin + hints[0]), done.stderr)
 
     def test_what_has_no_variants_says_so(self):
         done = self.variant(1, key="5.1")

@@ -240,8 +240,11 @@ class Run(Scripts):
     def test_what_is_not_there_is_refused_in_one_line(self):
         for arguments, line in ((("12",), "run: no chapter 12; there are: 0 11 "),
                                 (("teh",), "run: no 'teh' here: neither a command nor a folder (./run help lists what there is)"),
-                                (("exercise", "3"), "run: exercise takes CHAPTER.NUMBER, such as 3.1")):
+                                (("exercise", "3"), "run: exercise takes CHAPTER.NUMBER, such as 3.1"),
+                                (("exercise", "11.9"), "run: no exercise 11.9; docs/exercises.md lists them"),
+                                (("exercise", "11.9", "--hint"), "run: no exercise 11.9; docs/exercises.md lists them")):
             self.expect(self.run_it(*arguments), 2, error=line + "\n")
+        self.assertEqual(self.log(), "")  # nothing is built in vain
         self.expect(self.run_it("all", backend="gpu"), 2, error="run: BACKEND is 'gpu'; it must be simt or cuda\n")
 
 
@@ -283,12 +286,18 @@ class Run(Scripts):
         self.assertEqual(self.run_it("--json", "e/f.json", cwd=away).stdout,
                          f"0: --json {away}/e/f-0.json\n11: --json {away}/e/f-11.json\n")
         self.assertTrue((away / "e").is_dir())
+        self.write("chapters/11_b/exercises/exercise_1_a.cuh", "")
         self.assertEqual(self.run_it("exercise", "11.1", "--json", "g/h.json", cwd=away).stdout,
                          f"exercises of 11: --exercise 1 --json {away}/g/h.json\n")
         (away / "file").touch()
         self.expect(self.run_it("11", "--json", "file/a.json", cwd=away), 2, "", "run: cannot make the folder file\n")
 
     def test_an_exercise_is_built_without_the_levels(self):
+        for file in ("00_a/exercises/exercise_1_a.cuh", "11_b/exercises/exercise_2_a.cuh"):
+            self.write(f"chapters/{file}", "")
+        self.expect(self.run_it("exercise", "0.1", "--explain"), 2, error="run: exercise 0.1 takes no '--explain'; it takes "
+                    "--variant, --hint, --size, --json, --out, --seed, --time-limit, --in-process\n")
+        self.assertEqual(self.log(), "")
         self.run_it("exercise", "0.1")
         self.assertIn("--target chapter-0-exercises\n", self.log())
         self.write("chapters/11_b/levels.cu", "")  # which has to be compiled as it is
@@ -302,7 +311,7 @@ class Run(Scripts):
         self.write("chapters/11_b/exercises/exercise_11_a.json", json.dumps({
             "kind": "read", "title": "a title", "ladder": "copy", "level": "a", "draw": {"n": [7]}, "size": ["n"],
             "quotes": [["level_0_a.cuh", "a"]], "text": "n = {n}", "hints": ["first", "second"],
-            "questions": [{"name": "requests", "ask": "how many?", "think": "of 7", "count": count}]}))
+            "questions": [{"name": "requests", "ask": "how many?", "think": "of {n}", "count": count}]}))
         self.write("chapters/11_b/exercises/exercise_11_a.txt", "requests = ?\n")
         counted = json.dumps({"runs": [{"levels": [{"name": "a", "lines": [{"operation": "load", "kernel": "k", "requests": 3}]}]}]})
         self.script("build/simt/chapter-11", f"while [ $# -gt 1 ]; do shift; done; echo '{counted}' >$1")
@@ -325,7 +334,8 @@ class Run(Scripts):
         self.expect(self.run_it("exercise", "11.11", "--hint"), 0, "first\n", "")
         self.expect(self.run_it("exercise", "11.11", "--hint", "2"), 0, "second\n", "")
         self.expect(self.run_it("exercise", "11.11", "--hint", "3"), 2, "", "exercise: --hint takes 1 or 2; got '3'\n")
-        self.expect(self.run_it("exercise", "11.9", "--hint"), 2, "", "exercise: no exercise 11.9; docs/exercises.md lists them\n")
+        self.expect(self.run_it("exercise", "11.11", "--size", "7"), 2, "",
+                    "run: exercise 11.11 takes no '--size'; it takes --variant, --hint, --answers, --json\n")
         self.assertEqual(self.log(), "")  # a hint builds nothing
 
     def test_help_of_a_verb_builds_nothing(self):

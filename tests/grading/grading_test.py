@@ -608,6 +608,21 @@ class NewAssignment(unittest.TestCase):
         self.assertEqual(plan["hidden_trace_sizes"], [[512, 192]])
         self.assertIn([512, 192], plan["hidden_sizes"])
 
+    def test_a_solution_may_take_longer_than_a_submission(self):
+        class Graded:
+            def __init__(self, assignment, *_):
+                self.limits = assignment.limits
+
+            def run(self):
+                return {"checks": self.limits}
+
+        with unittest.mock.patch.multiple(grade, Class=Graded, admit=lambda *_: ()), unittest.mock.patch.object(build, "Builder"):
+            limits = make.try_solution(museum.TASK, "", None)[1]
+        allowed = {**assignments.LIMITS, **json.loads((museum.TASK / "assignment.json").read_text()).get("limits", {})}
+        for name, value in allowed.items():
+            self.assertEqual(limits[name], (4 if name in ("seconds", "cpu_seconds") else 1) * value)
+        self.assertEqual(assignments.Assignment(museum.TASK).limits, allowed)
+
     def test_the_finest_traced_sizes_are_kept(self):
         sizes = [[128, 128], [136, 40], [96, 64], [7, 9]]
         checks = [{"step": step, "size": size, "hidden": True, "passed": size != [7, 9], "what": ""}

@@ -21,6 +21,8 @@ FILES = ("--json", "--timeline", "--draw", "--out", "--answers", "--results", "-
 WRITTEN = ("--json", "--timeline", "--out")
 OF_A_LADDER = {"--all", "--base", "--check", "--draw", "--exercise", "--explain", "--in-process", "--inputs", "--json", "--ladder",
                "--level", "--no-trace", "--pitch", "--seconds", "--seed", "--size", "--time-limit", "--timeline"}
+OF_A_QUESTION = ("--variant", "--hint", "--answers", "--json")
+OF_AN_EXERCISE = ("--variant", "--hint", "--size", "--json", "--out", "--seed", "--time-limit", "--in-process")
 HELP = {"-h", "--help"}
 backend = ""
 
@@ -210,12 +212,19 @@ def exercise(arguments):
     if not named:
         die("exercise takes CHAPTER.NUMBER, such as 3.1")
     number = known_chapter(named[1])
-    data = next(iter(Path().glob(f"chapters/{int(number):02}_*/exercises/exercise_{named[2]}_*.json")), None)
+    files = [*Path().glob(f"chapters/{int(number):02}_*/exercises/exercise_{named[2]}_*")]
+    if not files:
+        die(f"no exercise {named[0]}; docs/exercises.md lists them")
+    to_read = any(file.suffix == ".json" and json.loads(file.read_text())["kind"] == "read" for file in files)
+    known = OF_A_QUESTION if to_read else OF_AN_EXERCISE
+    for option in (argument.partition("=")[0] for argument in arguments if argument.startswith("--")):
+        if option not in known:
+            die(f"exercise {named[0]} takes no '{option}'; it takes {', '.join(known)}")
     if "--hint" in arguments:
         rest, wanted = taken_out(arguments[1:], "--variant")
         after = [argument for argument in rest if argument != "--hint"] or ["1"]
         replace_by("python3", "-B", "tools/exercises", "hint", named[0], *after, *(["--variant", wanted] if wanted is not None else []))
-    if data and json.loads(data.read_text())["kind"] == "read":
+    if to_read:
         taken = with_folders(arguments[1:])
         prepare(f"chapter-{number}", only="simt")
         replace_by("python3", "-B", "tools/exercises", "read", named[0], "--build", "build/simt", *taken)
@@ -228,7 +237,7 @@ def exercise(arguments):
             sys.exit(status)
     arguments = [named[0], *taken]
     # Some are a file of numbers, which a sidebar's program grades.
-    for file in Path().glob(f"chapters/{int(number):02}_*/exercises/exercise_{named[2]}_*.txt"):
+    for file in (file for file in files if file.suffix == ".txt"):
         program = f"chapter-{number}-{file.stem.split('_', 2)[2]}"
         prepare(program, only="simt")
         replace_by(f"build/simt/{program}", "--grade", named[2], file)

@@ -39,7 +39,7 @@ def read(arguments):
         checks.append({"check": question["name"], "passed": right, "fault": "none" if right else "false-claim",
                        "reason": None if right else say})
         print(f"  {'pass' if right else 'FAIL' if answer is not None else '   ?'}  {question['name']}: "
-              f"{wrapped(variant.filled(question['ask']), ' ' * 8).strip()}")
+              f"{wrapped(question['ask'], ' ' * 8).strip()}")
         if answer is not None and not right:
             print(wrapped(say, " " * 8))
     passed = all(check["passed"] for check in checks)
@@ -56,7 +56,9 @@ def show_hint(arguments):
     hints = variants.Variants(exercise).hints(number) if "variants" in exercise.data else exercise.data["hints"]
     if arguments.which not in ("1", "2"):
         raise BadExercise(f"--hint takes 1 or 2; got '{arguments.which}'")
-    print(wrapped(hints[int(arguments.which) - 1], ""))
+    # Of a kernel, variants may have other bugs: a hint of another one misleads.
+    of = f"Variant {number}: " if "variants" in exercise.data else ""
+    print(wrapped(of + hints[int(arguments.which) - 1], ""))
     return 0
 
 
@@ -91,8 +93,13 @@ def show_list(arguments):
     return 0
 
 
+class Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"exercise: {message}\n")
+
+
 def main(argv):
-    parser = argparse.ArgumentParser(prog="./run exercise", allow_abbrev=False)
+    parser = Parser(prog="./run exercise", allow_abbrev=False)
     verbs = parser.add_subparsers(dest="verb", required=True)
     one = verbs.add_parser("hint")
     one.set_defaults(run=show_hint)

@@ -22,5 +22,5 @@ def text_of(variant):
 
 def handout(variant):
     """The same with what is asked, for a student who has no book at hand."""
-    asked = "\n".join(wrapped(f"{question['name']}: {variant.filled(question['ask'])}") for question in variant.questions)
+    asked = "\n".join(wrapped(f"{question['name']}: {question['ask']}") for question in variant.questions)
     return f"{text_of(variant)}\n{asked}\n\n  Write a number for each '?' in {variant.exercise.file.name}.\n"

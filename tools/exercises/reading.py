@@ -20,8 +20,10 @@ class Variant:
     def __init__(self, exercise, number):
         self.exercise, self.number, data = exercise, number, exercise.data
         self.values = {name: draw(exercise.key, number, name, options_of(spec)) for name, spec in data["draw"].items()}
-        self.questions = data["questions"]
         self.size = [self.value(one) for one in data["size"]]
+        self.questions = [{**question, **{part: self.filled(question[part]) for part in ("ask", "think")},
+                           "slips": [{**slip, "say": self.filled(slip["say"])} for slip in question.get("slips", ())]}
+                          for question in data["questions"]]
 
     def value(self, text):
         """A name of a drawn value, or a whole number."""
@@ -30,7 +32,7 @@ class Variant:
     def levels(self):
         """All levels that are counted."""
         named = [part.get("level", self.exercise.data["level"]) for question in self.questions
-                 for part in (question["count"], *question.get("slips", ()))]
+                 for part in (question["count"], *question["slips"])]
         return list(dict.fromkeys(self.level(name) for name in named))
 
     def level(self, name):
@@ -77,7 +79,7 @@ class Variant:
             below = sum(line[count["per"]] for line in lines) if "per" in count else 1
             return sum(line[count["what"]] for line in lines) * count.get("times", 1) / below
         return {question["name"]: (value_of(question["count"]), [(value_of(slip), slip["say"])
-                                                                 for slip in question.get("slips", ())])
+                                                                 for slip in question["slips"]])
                 for question in self.questions}
 
     def quoted(self):

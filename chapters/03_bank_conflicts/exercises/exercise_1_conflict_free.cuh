@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Exercise 3.1: this transpose is right, but every load from its tile takes 32 wavefronts. Fill in
 // `slot` so that neither its stores nor its loads conflict. The tile stays 32 x 32 words: no
-// padding. Do not use XOR either: level 3 has done that (the grader does not check this). Hint:
-// rotate.
+// padding. Do not use XOR either: level 3 has done that (the grader does not check this). Stuck?
+// `./run exercise 3.1 --hint`.
 #pragma once
 
 #include "chapters/03_bank_conflicts/problem.hpp"
