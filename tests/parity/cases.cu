@@ -84,6 +84,17 @@ void add_small_kernels(std::vector<Case>& cases) {
       [=](const Size& size) { return std::tuple(size[0], threads(size[0]), size[0], 32); });
   add("copy_float4", {16384}, copy_coalesced<float4>,
       [=](const Size& size) { return std::tuple(size[0], threads(size[0] / 4), size[0] / 4); });
+  // Structs, which are less aligned than they are long. n: floats.
+  const auto structs_of = [=](int floats) {
+    return [=](const Size& size) {
+      return std::tuple(size[0], threads(size[0] / floats), size[0] / floats);
+    };
+  };
+  add("copy_2_floats", {16384}, copy_structs<Members<float, 2>>, structs_of(2));
+  add("copy_4_floats", {16384}, copy_structs<Members<float, 4>>, structs_of(4));
+  add("copy_6_floats", {12288}, copy_structs<Members<float, 6>>, structs_of(6));
+  add("copy_2_doubles", {16384}, copy_structs<Members<double, 2>>, structs_of(4));
+  add("copy_2_halves", {16384}, copy_structs<Members<std::uint16_t, 2>>, structs_of(1));
   const auto square = [=](const Size& size) {
     return std::tuple(size[0] * size[0], tiles(size[0], kTile), size[0]);
   };

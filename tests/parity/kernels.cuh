@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 
 #include "common/device/cuda.cuh"
 
@@ -15,6 +16,21 @@ template <class T>
 __global__ void copy_coalesced(const T* __restrict__ in, T* __restrict__ out, int n) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   if (i < n) out[i] = in[i];
+}
+
+/// As aligned as its members. A union: g++ splits a variable that is a struct, as nvcc does.
+template <class T, int kCount>
+union Members {
+  T value[kCount];
+};
+
+/// Copies structs, n of them, that lie in buffers of floats.
+template <class T>
+__global__ void copy_structs(const float* __restrict__ in, float* __restrict__ out, int n) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  const T value = reinterpret_cast<const T*>(in)[i];
+  reinterpret_cast<T*>(out)[i] = value;
 }
 
 /// Lanes read `stride` elements apart; n is a multiple of the stride.

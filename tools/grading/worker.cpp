@@ -295,7 +295,6 @@ int main() {
   using namespace cookbook::grading;
   mallopt(M_MMAP_MAX, 0);  // all below the break
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
-  cookbook::simt::copies_are_narrow = true;
   allowed.heap = reinterpret_cast<std::uintptr_t>(sbrk(0));
   forbid_calls_from_own_text();
   return serve(std::uint64_t{1} << 32, answer_to);

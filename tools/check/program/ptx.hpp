@@ -31,9 +31,10 @@ using Bits = std::conditional_t<
         std::conditional_t<kBytes == 4, uint32_t,
                            std::conditional_t<kBytes == 8, uint64_t, unsigned __int128>>>>;
 
-/// As reinterpret(), of types with constructors too.
+/// As reinterpret(), of types with constructors too. Its argument is a copy: of an operand in
+/// memory that is an access of its type, but of the memcpy() it would be one of unaligned bytes.
 template <class To, class From>
-__forceinline__ To reread(const From& from) {
+__forceinline__ To reread(From from) {
   static_assert(sizeof(To) == sizeof(From), "bits are neither lost nor made up");
   To to;
   __builtin_memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof to);

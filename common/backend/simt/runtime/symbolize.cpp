@@ -211,6 +211,14 @@ bool is_of_kernel(const SourceLocation& location) {
          location.file.find("/common/harness/") == std::string::npos;
 }
 
+bool is_own_struct(void* pc) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(pc) - 1;
+  const std::lock_guard<std::mutex> lock(cache_mutex);
+  look_up({address});
+  const Frames& frames = cache()[address];
+  return !frames.empty() && frames[0].line != 0 && !is_plumbing(frames[0]);
+}
+
 std::string describe_line(const SourceLocation& location) {
   if (location.line == 0) return "";
   return location.file.substr(location.file.rfind('/') + 1) + ":" + std::to_string(location.line);

@@ -23,6 +23,9 @@ bool is_of_kernel(const SourceLocation& location);  // not of the runtime, nor o
 std::string describe_line(const SourceLocation& location);  // "file.cuh:17"; "" if unknown
 // "helper.cuh:17 (called at level_1.cuh:40)"; without a caller as describe_line().
 std::string describe_call(const SourceLocation& location);
+// Whether the program copies a struct of its own there, not one of CUDA's vector types. Not if the
+// line is unknown.
+bool is_own_struct(void* pc);
 std::string describe_pc(void* pc);  // "file.cuh:17", or the address
 std::string kernel_name(
     const void* kernel);  // "sgemm<Config<32, 32>>", without return type and parameters

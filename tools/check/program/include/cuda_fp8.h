@@ -38,7 +38,7 @@ template <class One, class Floats, class Storage>
 struct PackedBytes {
   Storage __x;
   PackedBytes() = default;
-  explicit PackedBytes(const Floats& values) {
+  explicit PackedBytes(Floats values) {
     float all[sizeof(Storage)];
     unsigned char bytes[sizeof(Storage)];
     __builtin_memcpy(all, &values, sizeof all);
