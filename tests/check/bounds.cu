@@ -13,11 +13,23 @@ __global__ void shared(int* x) {
   x[threadIdx.x] = tile[32 - threadIdx.x];  // finds: out-of-bounds
 }
 
+// Copies of the C library are accesses, too: of a size that g++ copies by itself, and of another
+// one.
+struct Row {
+  int columns[12];
+};
+__global__ void copied(Row* rows, int bytes) {
+  Row row;
+  memcpy(&row, &rows[threadIdx.x], sizeof row);       // finds: out-of-bounds, uncoalesced
+  memset(&rows[threadIdx.x], row.columns[1], bytes);  // finds: out-of-bounds, uncoalesced
+}
+
 int main() {
   int* x;
   if (cudaMalloc(&x, 100 * sizeof(int)) != cudaSuccess) return 1;
   fill<<<4, 32>>>(x, 100);
   shared<<<1, 32>>>(x);
+  copied<<<1, 9>>>(reinterpret_cast<Row*>(x), 48);
   if (cudaDeviceSynchronize() != cudaSuccess) return 1;
   return cudaFree(x) != cudaSuccess;
 }
