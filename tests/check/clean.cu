@@ -95,7 +95,7 @@ __global__ void builtins(int* x) {
   const int old = __nv_atomic_load_n(x, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
   __nv_atomic_fetch_add(x, old + 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
   __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_BLOCK);
-  __nv_atomic_exchange_n(x, 4, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+  __nv_atomic_exchange_n(x, 4, __NV_ATOMIC_RELAXED);
 }
 
 int main(int argc, char** argv) {

@@ -526,32 +526,36 @@ step:
 }  // namespace cookbook::simt::program
 
 template <class T>
-__forceinline__ T __nv_atomic_load_n(T* p, int order, int scope) {
+__forceinline__ T __nv_atomic_load_n(T* p, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
   return cookbook::simt::program::in_scope(scope, [=] { return __atomic_load_n(p, order); });
 }
 template <class T>
-__forceinline__ void __nv_atomic_load(T* p, T* value, int order, int scope) {
+__forceinline__ void __nv_atomic_load(T* p, T* value, int order,
+                                      int scope = __NV_THREAD_SCOPE_SYSTEM) {
   *value = __nv_atomic_load_n(p, order, scope);
 }
 template <class T, class V>
-__forceinline__ void __nv_atomic_store_n(T* p, V value, int order, int scope) {
+__forceinline__ void __nv_atomic_store_n(T* p, V value, int order,
+                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {
   cookbook::simt::program::in_scope(scope, [=] {
     __atomic_store_n(p, static_cast<T>(value), order);
     return 0;
   });
 }
 template <class T>
-__forceinline__ void __nv_atomic_store(T* p, T* value, int order, int scope) {
+__forceinline__ void __nv_atomic_store(T* p, T* value, int order,
+                                       int scope = __NV_THREAD_SCOPE_SYSTEM) {
   __nv_atomic_store_n(p, *value, order, scope);
 }
 template <class T, class V>
-__forceinline__ T __nv_atomic_exchange_n(T* p, V value, int order, int scope) {
+__forceinline__ T __nv_atomic_exchange_n(T* p, V value, int order,
+                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {
   return cookbook::simt::program::in_scope(
       scope, [=] { return __atomic_exchange_n(p, static_cast<T>(value), order); });
 }
 template <class T, class V>
 __forceinline__ bool __nv_atomic_compare_exchange_n(T* p, T* expected, V value, bool, int order,
-                                                    int, int scope) {
+                                                    int, int scope = __NV_THREAD_SCOPE_SYSTEM) {
   return cookbook::simt::program::in_scope(scope, [=] {
     return __atomic_compare_exchange_n(p, expected, static_cast<T>(value), false, order,
                                        __ATOMIC_RELAXED);
@@ -559,7 +563,8 @@ __forceinline__ bool __nv_atomic_compare_exchange_n(T* p, T* expected, V value, 
 }
 #define COOKBOOK_FETCH(NAME, ...)                                                        \
   template <class T, class V>                                                            \
-  __forceinline__ T __nv_atomic_fetch_##NAME(T* p, V v, int order, int scope) {          \
+  __forceinline__ T __nv_atomic_fetch_##NAME(T* p, V v, int order,                       \
+                                             int scope = __NV_THREAD_SCOPE_SYSTEM) {     \
     const T value = static_cast<T>(v);                                                   \
     return cookbook::simt::program::in_scope(scope, [=]() -> T { return __VA_ARGS__; }); \
   }
@@ -580,7 +585,7 @@ COOKBOOK_FETCH(min, ((void)order, atomicMin(p, value)))
 COOKBOOK_FETCH(max, ((void)order, atomicMax(p, value)))
 #undef COOKBOOK_FETCH_INTEGER
 #undef COOKBOOK_FETCH
-__forceinline__ void __nv_atomic_thread_fence(int order, int scope) {
+__forceinline__ void __nv_atomic_thread_fence(int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
   if (order == __NV_ATOMIC_RELAXED) return;
   scope <= __NV_THREAD_SCOPE_BLOCK ? __threadfence_block() : __threadfence();
 }
