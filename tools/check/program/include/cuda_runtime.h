@@ -3,14 +3,20 @@
 // synchronous. The last parameters of a call, which no program passes, say where it is.
 #pragma once
 
-#include <limits.h>
+// C++20 has a lerp(), and <math.h> another one without std::. nvcc's C++17 has none, and programs
+// have their own.
+#define lerp cookbook_lerp
 #include <math.h>
+
+#include <cmath>
+#undef lerp
+
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -190,6 +196,51 @@ struct cudaLaunchConfig_t {
   unsigned numAttrs = 0;
 };
 
+// Of arrays there is the name alone: a program that uses them is refused.
+struct cudaArray;
+typedef cudaArray* cudaArray_t;
+struct cudaExtent {
+  size_t width, height, depth;
+};
+struct cudaPos {
+  size_t x, y, z;
+};
+struct cudaPitchedPtr {
+  void* ptr;
+  size_t pitch, xsize, ysize;
+};
+struct cudaMemcpy3DParms {
+  cudaArray_t srcArray;
+  cudaPos srcPos;
+  cudaPitchedPtr srcPtr;
+  cudaArray_t dstArray;
+  cudaPos dstPos;
+  cudaPitchedPtr dstPtr;
+  cudaExtent extent;
+  cudaMemcpyKind kind;
+};
+inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+  return {width, height, depth};
+}
+inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t width,
+                                          size_t height) {
+  return {pointer, pitch, width, height};
+}
+
+struct CUmemPoolHandle_st;
+typedef CUmemPoolHandle_st* cudaMemPool_t;
+enum cudaMemPoolAttr {
+  cudaMemPoolReuseFollowEventDependencies = 1,
+  cudaMemPoolReuseAllowOpportunistic,
+  cudaMemPoolReuseAllowInternalDependencies,
+  cudaMemPoolAttrReleaseThreshold,
+  cudaMemPoolAttrReservedMemCurrent,
+  cudaMemPoolAttrReservedMemHigh,
+  cudaMemPoolAttrUsedMemCurrent,
+  cudaMemPoolAttrUsedMemHigh
+};
+
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* data);
 typedef void (*cudaHostFn_t)(void* data);
 
@@ -212,6 +263,7 @@ COOKBOOK_RESULT cudaMallocAsync(COOKBOOK_POINTER pointer, size_t bytes, cudaStre
                                 COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMallocPitch(COOKBOOK_POINTER pointer, size_t* pitch, size_t width,
                                 size_t height, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent, COOKBOOK_PLACE);
 cudaError_t cudaFree(void* pointer, COOKBOOK_PLACE);
 cudaError_t cudaFreeHost(void* pointer, COOKBOOK_PLACE);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, COOKBOOK_PLACE);
@@ -227,11 +279,23 @@ COOKBOOK_RESULT cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, s
                                   cudaStream_t stream = nullptr, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
                                size_t bytes, COOKBOOK_PLACE);
+inline cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                       size_t bytes, cudaStream_t = nullptr, COOKBOOK_PLACE) {
+  return cudaMemcpyPeer(to, to_device, from, from_device, bytes, cookbook_place);
+}
+COOKBOOK_RESULT cudaMemcpy3D(const cudaMemcpy3DParms* parameters, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters,
+                                  cudaStream_t stream = nullptr, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMemset(void* to, int value, size_t bytes, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream = nullptr,
                                 COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height,
                              COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                                  cudaStream_t stream = nullptr, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent,
+                                  cudaStream_t stream = nullptr, COOKBOOK_PLACE);
 
 namespace cookbook::simt::program {
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes,
@@ -282,6 +346,22 @@ cudaError_t cudaHostUnregister(void* pointer, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaHostGetDevicePointer(COOKBOOK_POINTER device, void* host, unsigned flags,
                                          COOKBOOK_PLACE);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
+// One pool, which keeps nothing.
+inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  *pool = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
+inline cudaError_t cudaMallocFromPoolAsync(COOKBOOK_POINTER pointer, size_t bytes, cudaMemPool_t,
+                                           cudaStream_t stream, COOKBOOK_PLACE) {
+  return cudaMallocAsync(pointer, bytes, stream, cookbook_place);
+}
 inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = nullptr) {
   return cudaSuccess;
 }
@@ -332,6 +412,33 @@ inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 0;
   return cudaSuccess;
 }
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags, COOKBOOK_PLACE);
+cudaError_t cudaDeviceDisablePeerAccess(int peer, COOKBOOK_PLACE);
+inline cudaError_t cudaInitDevice(int device, unsigned, unsigned, COOKBOOK_PLACE) {
+  return cudaSetDevice(device, cookbook_place);
+}
+inline cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
+  *device = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaSetValidDevices(int*, int) { return cudaSuccess; }
+inline cudaError_t cudaGetDeviceFlags(unsigned* flags) {
+  *flags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+  *config = cudaFuncCachePreferNone;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  *config = cudaSharedMemBankSizeFourByte;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int) {
+  std::snprintf(text, static_cast<size_t>(bytes), "0000:00:00.0");
+  return cudaSuccess;
+}
+inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 enum cudaDriverEntryPointQueryResult {
   cudaDriverEntryPointSuccess = 0,
   cudaDriverEntryPointSymbolNotFound = 1,
@@ -371,6 +478,14 @@ inline cudaError_t cudaStreamCreate(cudaStream_t* stream, COOKBOOK_PLACE) {
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int,
                                                 COOKBOOK_PLACE) {
   return cudaStreamCreateWithFlags(stream, flags, cookbook_place);
+}
+inline cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
+  *priority = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned,
+                                            COOKBOOK_PLACE) {
+  return cudaEventRecord(event, stream, cookbook_place);
 }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned, COOKBOOK_PLACE) {
   return cudaEventCreate(event, cookbook_place);
@@ -492,6 +607,12 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F*, size_t
   *grid = properties.multiProcessorCount *
           cookbook::simt::program::resident_blocks(*block, shared_bytes);
   return error;
+}
+template <class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, F* kernel,
+                                                        size_t shared_bytes = 0, int limit = 0,
+                                                        unsigned = 0) {
+  return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, shared_bytes, limit);
 }
 template <class Size, class F>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, F* kernel,
