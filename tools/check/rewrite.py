@@ -13,8 +13,8 @@ from pathlib import Path
 import ptx
 
 PROGRAM = Path(__file__).resolve().parent / "program"
-# The book's own headers, which need no rewriting.
-OWN = (f"{PROGRAM}/", str(Path(__file__).resolve().parents[2] / "common") + "/")
+# The book's own headers, which need no rewriting, and the system's: a macro of cuda_runtime.h reaches into <cmath>.
+OWN = (f"{PROGRAM}/", str(Path(__file__).resolve().parents[2] / "common") + "/", "/usr/include/")
 RUNTIME = "::cookbook::simt::program::"
 UNTRACED = '__attribute__((no_sanitize("thread"), no_sanitize_coverage))'
 NOINLINE = "__attribute__((noinline))"

@@ -1351,7 +1351,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device, Plac
   p.sharedMemPerBlockOptin = info.smem_per_block_bytes;
   p.reservedSharedMemPerBlock = sm.reserved_shared_bytes;
   p.managedMemory = p.concurrentManagedAccess = p.computePreemptionSupported = 1;
-  p.cooperativeLaunch = 1;
+  p.cooperativeLaunch = p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+  p.canUseHostPointerForRegisteredMem = p.unifiedFunctionPointers = 1;
+  p.clusterLaunch = info.cc_major >= 9;
   *properties = p;
   return cudaSuccess;
 }

@@ -92,4 +92,31 @@
   ATTRIBUTE(cudaDevAttrCooperativeLaunch, 95, 1)                                           \
   ATTRIBUTE(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97, p.sharedMemPerBlockOptin)         \
   ATTRIBUTE(cudaDevAttrMaxBlocksPerMultiprocessor, 106, p.maxBlocksPerMultiProcessor)      \
+  ATTRIBUTE(cudaDevAttrMaxPitch, 11, p.memPitch)                                           \
+  ATTRIBUTE(cudaDevAttrTextureAlignment, 14, p.textureAlignment)                           \
+  ATTRIBUTE(cudaDevAttrGpuOverlap, 15, 1)                                                  \
+  ATTRIBUTE(cudaDevAttrKernelExecTimeout, 17, 0)                                           \
+  ATTRIBUTE(cudaDevAttrSurfaceAlignment, 30, p.surfaceAlignment)                           \
+  ATTRIBUTE(cudaDevAttrEccEnabled, 32, 0)                                                  \
+  ATTRIBUTE(cudaDevAttrPciBusId, 33, 0)                                                    \
+  ATTRIBUTE(cudaDevAttrPciDeviceId, 34, 0)                                                 \
+  ATTRIBUTE(cudaDevAttrTccDriver, 35, 0)                                                   \
+  ATTRIBUTE(cudaDevAttrPciDomainId, 50, 0)                                                 \
+  ATTRIBUTE(cudaDevAttrTexturePitchAlignment, 51, p.texturePitchAlignment)                 \
+  ATTRIBUTE(cudaDevAttrStreamPrioritiesSupported, 78, 0)                                   \
+  ATTRIBUTE(cudaDevAttrGlobalL1CacheSupported, 79, 1)                                      \
+  ATTRIBUTE(cudaDevAttrLocalL1CacheSupported, 80, 1)                                       \
+  ATTRIBUTE(cudaDevAttrIsMultiGpuBoard, 84, 0)                                             \
+  ATTRIBUTE(cudaDevAttrMultiGpuBoardGroupID, 85, 0)                                        \
+  ATTRIBUTE(cudaDevAttrHostNativeAtomicSupported, 86, 0)                                   \
+  ATTRIBUTE(cudaDevAttrSingleToDoublePrecisionPerfRatio, 87, 0)                            \
+  ATTRIBUTE(cudaDevAttrComputePreemptionSupported, 90, 1)                                  \
+  ATTRIBUTE(cudaDevAttrCanUseHostPointerForRegisteredMem, 91, 1)                           \
+  ATTRIBUTE(cudaDevAttrHostRegisterSupported, 99, 1)                                       \
+  ATTRIBUTE(cudaDevAttrPageableMemoryAccessUsesHostPageTables, 100, 0)                     \
+  ATTRIBUTE(cudaDevAttrDirectManagedMemAccessFromHost, 101, 0)                             \
+  ATTRIBUTE(cudaDevAttrMaxPersistingL2CacheSize, 108, 0)                                   \
+  ATTRIBUTE(cudaDevAttrMaxAccessPolicyWindowSize, 109, 0)                                  \
+  ATTRIBUTE(cudaDevAttrReservedSharedMemoryPerBlock, 111, p.reservedSharedMemPerBlock)     \
+  ATTRIBUTE(cudaDevAttrClusterLaunch, 120, p.clusterLaunch)                                \
   ATTRIBUTE(cudaDevAttrMemoryPoolsSupported, 115, 1)

@@ -127,6 +127,10 @@ enum cudaComputeMode {
 enum cudaDeviceAttr { COOKBOOK_DEVICE_ATTRIBUTES(COOKBOOK_ENUMERATOR) };
 #undef COOKBOOK_ENUMERATOR
 
+typedef struct CUuuid_st {
+  char bytes[16];
+} cudaUUID_t;
+
 /// Facts of the model device (docs/simt.md). Clocks and widths are 0: the model has no time.
 struct cudaDeviceProp {
   char name[256];
@@ -153,6 +157,18 @@ struct cudaDeviceProp {
   int maxTexture1D, maxTexture2D[2], maxTexture3D[3], maxTexture1DLayered[2],
       maxTexture2DLayered[3];
   size_t surfaceAlignment, texturePitchAlignment;
+  // 0 for what the model has not.
+  cudaUUID_t uuid;
+  char luid[8];
+  unsigned luidDeviceNodeMask;
+  int maxTexture1DLinear, maxTexture1DMipmap, maxTexture2DMipmap[2], maxTexture2DLinear[3],
+      maxTexture2DGather[2], maxTexture3DAlt[3], maxTextureCubemap, maxTextureCubemapLayered[2],
+      maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2],
+      maxSurface2DLayered[3], maxSurfaceCubemap, maxSurfaceCubemapLayered[2];
+  int hostNativeAtomicSupported, pageableMemoryAccessUsesHostPageTables, accessPolicyMaxWindowSize,
+      hostRegisterSupported, hostRegisterReadOnlySupported, sparseCudaArraySupported,
+      timelineSemaphoreInteropSupported, memoryPoolsSupported, gpuDirectRDMASupported,
+      deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers;
 };
 
 struct cudaFuncAttributes {
@@ -239,6 +255,28 @@ enum cudaMemPoolAttr {
   cudaMemPoolAttrReservedMemHigh,
   cudaMemPoolAttrUsedMemCurrent,
   cudaMemPoolAttrUsedMemHigh
+};
+
+// Wishes about L2, which make no difference to the model.
+enum cudaAccessProperty {
+  cudaAccessPropertyNormal = 0,
+  cudaAccessPropertyStreaming = 1,
+  cudaAccessPropertyPersisting = 2
+};
+struct cudaAccessPolicyWindow {
+  void* base_ptr;
+  size_t num_bytes;
+  float hitRatio;
+  cudaAccessProperty hitProp, missProp;
+};
+union cudaStreamAttrValue {
+  cudaAccessPolicyWindow accessPolicyWindow;
+  int syncPolicy, priority;
+};
+enum cudaStreamAttrID {
+  cudaStreamAttributeAccessPolicyWindow = 1,
+  cudaStreamAttributeSynchronizationPolicy = 3,
+  cudaStreamAttributePriority = 8
 };
 
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* data);
@@ -412,6 +450,16 @@ inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 0;
   return cudaSuccess;
 }
+enum cudaDeviceP2PAttr {
+  cudaDevP2PAttrPerformanceRank = 1,
+  cudaDevP2PAttrAccessSupported = 2,
+  cudaDevP2PAttrNativeAtomicSupported = 3,
+  cudaDevP2PAttrCudaArrayAccessSupported = 4
+};
+inline cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
+  *value = 0;
+  return cudaErrorInvalidDevice;
+}
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags, COOKBOOK_PLACE);
 cudaError_t cudaDeviceDisablePeerAccess(int peer, COOKBOOK_PLACE);
 inline cudaError_t cudaInitDevice(int device, unsigned, unsigned, COOKBOOK_PLACE) {
@@ -478,6 +526,10 @@ inline cudaError_t cudaStreamCreate(cudaStream_t* stream, COOKBOOK_PLACE) {
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int,
                                                 COOKBOOK_PLACE) {
   return cudaStreamCreateWithFlags(stream, flags, cookbook_place);
+}
+inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID,
+                                          const cudaStreamAttrValue*) {
+  return cudaSuccess;
 }
 inline cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
   *priority = 0;
@@ -722,8 +774,10 @@ __forceinline__ void __nv_atomic_thread_fence(int order, int scope = __NV_THREAD
 #undef __align__
 #undef __launch_bounds__
 #undef __cluster_dims__
+#ifndef COOKBOOK_HOST_SOURCE
 #define __CUDACC__ 1
 #define __NVCC__ 1
+#endif
 #define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 8
 #define __CUDACC_VER_BUILD__ 0
