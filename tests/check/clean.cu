@@ -100,6 +100,21 @@ __global__ void builtins(int* x) {
   __nv_atomic_exchange_n(x, 4, __NV_ATOMIC_RELAXED);
 }
 
+template <class To, class From>
+struct Cast {
+  template <int kCount>
+  static __device__ To sum(const From* x) {
+    To all = 0;
+    for (int i = 0; i < kCount; ++i) all += static_cast<To>(x[i]);
+    return all;
+  }
+};
+// As nvcc takes it: without the word template in front of a member of a dependent type.
+template <class To, class Volume>
+__global__ void sum_of(Volume volume, To* sum) {
+  *sum = Cast<To, float>::sum<2>(static_cast<const float*>(volume.ptr));
+}
+
 __global__ void between(cudaPitchedPtr volume, float* value) {
   const float* slice = (const float*)((char*)volume.ptr + volume.pitch * volume.ysize);
   *value = lerp(tex2D(slice, 0, 0, 0), tex2D(slice, (int)(volume.pitch / 4), 2, 1), 0.25f);
@@ -120,6 +135,7 @@ int volumes() {
   copy.kind = cudaMemcpyHostToDevice;
   CHECK(cudaMemcpy3D(&copy));
   CHECK(cudaMalloc(&value, 4));
+  sum_of<<<1, 1>>>(volume, value);
   between<<<1, 1>>>(volume, value);
   float result;
   CHECK(cudaMemcpy(&result, value, 4, cudaMemcpyDeviceToHost));

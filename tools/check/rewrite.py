@@ -629,6 +629,8 @@ class Rewriter:
                 self.count_brace(text)
             elif token.kind == "launch":
                 self.launch(at, where.code == "device")
+            elif text in ("::", ".", "->") and where.scope == "function":
+                self.member_template(at)
             elif token.kind == "name":
                 self.name(at, text, where.scope)
                 if where.code and text in ("asm", "__asm__"):
@@ -646,6 +648,15 @@ class Rewriter:
             self.tokens[-1].text += f"\nstatic {RUNTIME}CooperativeProgram cookbook_cooperative;\n"
         return "".join(self.before.get(i, "") + token.text + self.after.get(i, "")
                        for i, token in enumerate(self.tokens))
+
+    def member_template(self, at):
+        """nvcc's front end takes `A<T>::f<n>(x)` and `a.f<n>(x)` of a dependent type without the word template."""
+        if self.text(at) == "::" and self.text(at - 1) != ">" or self.token(at + 1).kind != "name" or self.text(at + 2) != "<":
+            return
+        end = self.match_angle(at + 2)
+        inner = [self.token(i) for i in range(at + 3, end or 0)]
+        if inner and self.text(end + 1) == "(" and all(t.kind in ("name", "number") or t.text in (",", "::") for t in inner):
+            self.put_after(at, " template ")
 
     def name(self, at, text, scope):
         if text == "__noinline__" and self.text(at - 1) == "(":
