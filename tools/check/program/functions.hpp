@@ -120,6 +120,8 @@ COOKBOOK_SIMT_UNTRACED inline auto rounded(F operation, T... values) {
   COOKBOOK_ROUNDED(FMA, T, std::fma(a, b, c), (T a, T b, T c), a, b, c)
 COOKBOOK_ROUNDED_ARITHMETIC(__f, __fmaf, float)
 COOKBOOK_ROUNDED_ARITHMETIC(__d, __fma, double)
+COOKBOOK_ROUNDED(__fmaf_ieee, float, std::fma(a, b, c), (float a, float b, float c), a, b, c)
+inline float __fmaf_ieee_rn(float a, float b, float c) { return fmaf(a, b, c); }
 #define COOKBOOK_ROUNDED_CONVERSION(NAME, T, FROM) \
   COOKBOOK_ROUNDED(NAME, T, static_cast<T>(a), (FROM a), a)
 COOKBOOK_ROUNDED_CONVERSION(__int2float, float, int)
