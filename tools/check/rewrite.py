@@ -50,7 +50,7 @@ UNSUPPORTED = [
                 r"Memcpy2DToArray)\w*"),
      "textures, surfaces and arrays"),
     (re.compile(r"cuda(Graph|StreamBeginCapture|StreamEndCapture|StreamIsCapturing)\w*"), "CUDA graphs"),
-    (re.compile(r"cuda(Ipc|Import|ExternalMemory|ExternalSemaphore)\w*"), "memory of other processes"),
+    (re.compile(r"cuda(Ipc|Import|ExternalMemory|ExternalSemaphore)\w*"), "memory between processes, IPC"),
     (re.compile(r"cu(DeviceGet|CtxCreate|ModuleLoad|ModuleGetFunction|LaunchKernel|MemAlloc)\w*"),
      "the driver API"),
 ]
