@@ -15,7 +15,7 @@
 int host_only() { return SIDE; }
 #endif
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
-__device__ int newest() { return 3; }
+__device__ __forceinline__ int newest() { return 3; }
 #else
 __device__ int newest();
 #endif

@@ -96,7 +96,7 @@ def page_problems(build):
 
 
 def main(build, names):
-    sources = [FOLDER / name for name in names if not name.endswith(".a")] or sorted(FOLDER.glob("*.cu"))
+    sources = [FOLDER / name for name in names if not name.endswith(".a")] or sorted([*FOLDER.glob("*.cu"), *FOLDER.glob("*.cpp")])
     failed = 0
     with ThreadPoolExecutor(2) as pool:
         for source, found in zip(sources, pool.map(lambda s: list(problems(build, s)), sources)):

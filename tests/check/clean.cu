@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "cuda/own.cuh"
+
 #define CHECK(call)                                                          \
   do {                                                                       \
     const cudaError_t error_ = (call);                                       \
@@ -95,7 +97,54 @@ __global__ void builtins(int* x) {
   const int old = __nv_atomic_load_n(x, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
   __nv_atomic_fetch_add(x, old + 1, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
   __nv_atomic_thread_fence(__NV_ATOMIC_SEQ_CST, __NV_THREAD_SCOPE_BLOCK);
-  __nv_atomic_exchange_n(x, 4, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_SYSTEM);
+  __nv_atomic_exchange_n(x, 4, __NV_ATOMIC_RELAXED);
+}
+
+template <class To, class From>
+struct Cast {
+  template <int kCount>
+  static __device__ To sum(const From* x) {
+    To all = 0;
+    for (int i = 0; i < kCount; ++i) all += static_cast<To>(x[i]);
+    return all;
+  }
+};
+// As nvcc takes it: without the word template in front of a member of a dependent type.
+template <class To, class Volume>
+__global__ void sum_of(Volume volume, To* sum) {
+  *sum = Cast<To, float>::sum<2>(static_cast<const float*>(volume.ptr));
+}
+
+__global__ void between(cudaPitchedPtr volume, float* value) {
+  const float* slice = (const float*)((char*)volume.ptr + volume.pitch * volume.ysize);
+  *value = lerp(tex2D(slice, 0, 0, 0), tex2D(slice, (int)(volume.pitch / 4), 2, 1), 0.25f);
+}
+
+// A volume of 3 x 2 x 2 in rows with a pitch: its second slice is copied from the host.
+int volumes() {
+  const cudaExtent extent = make_cudaExtent(12, 2, 2);
+  cudaPitchedPtr volume;
+  CHECK(cudaMalloc3D(&volume, extent));
+  CHECK(cudaMemset3D(volume, 0, extent));
+  float host[12] = {0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6}, *value;
+  cudaMemcpy3DParms copy = {};
+  copy.srcPtr = make_cudaPitchedPtr(host, 12, 3, 2);
+  copy.srcPos = copy.dstPos = make_cudaPos(0, 0, 1);
+  copy.dstPtr = volume;
+  copy.extent = make_cudaExtent(12, 2, 1);
+  copy.kind = cudaMemcpyHostToDevice;
+  CHECK(cudaMemcpy3D(&copy));
+  CHECK(cudaMalloc(&value, 4));
+  sum_of<<<1, 1>>>(volume, value);
+  between<<<1, 1>>>(volume, value);
+  float result;
+  CHECK(cudaMemcpy(&result, value, 4, cudaMemcpyDeviceToHost));
+  CHECK(cudaFree(value));
+  CHECK(cudaFree(volume.ptr));
+  cudaMemPool_t pool;
+  CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+  if (cudaDeviceEnablePeerAccess(1, 0) != cudaErrorInvalidDevice) return 1;
+  return cudaGetLastError() != cudaErrorInvalidDevice || result != 2.25f;  // 1 and 6
 }
 
 int main(int argc, char** argv) {
@@ -154,5 +203,5 @@ int main(int argc, char** argv) {
   CHECK(cudaFree(device));
   CHECK(cudaFree(result));
   CHECK(cudaFreeHost(host));
-  return milliseconds < 0;
+  return milliseconds < 0 || volumes();
 }

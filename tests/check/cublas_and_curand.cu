@@ -16,7 +16,10 @@ __global__ void draw(unsigned* first, float* sums) {
   curandStatePhilox4_32_10_t exact;
   curand_init(0, 0, 0, &exact);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < 4; ++i) first[i] = curand(&exact);
+    for (int i = 0; i < 3; ++i) first[i] = curand(&exact);
+    curand_init(0, 0, 1, &exact);
+    skipahead(2, &exact);
+    first[3] = curand(&exact);
   }
   curandState state;
   curand_init(1234, threadIdx.x, 0, &state);
@@ -71,6 +74,30 @@ int of_cublas() {
     for (int k = 0; k < kM; ++k) sum += a[kM * (i % 3) + k] * a[kM * (i / 3) + k];
     wrong += got[i] != sum;
   }
+  // Two products by pointers, of which the second one is A^T A again.
+  const float* factors[] = {d_b, d_a};
+  float *results[] = {d_c, d_c + 9}, **d_pointers;
+  if (cudaMalloc(&d_pointers, sizeof factors + sizeof results)) return 2;
+  cublasSetVector(2, sizeof(float*), factors, 1, d_pointers, 1);
+  cublasSetVector(1, sizeof(float*), results + 1, 1, d_pointers + 3, 1);
+  cublasSetVector(1, sizeof(float*), results, 1, d_pointers + 2, 1);
+  cublasSgemmBatched(handle, CUBLAS_OP_T, CUBLAS_OP_N, 2, 2, 5, &one, d_pointers, 5, d_pointers, 5,
+                     &zero, d_pointers + 2, 2, 2);
+  float pair[4], transposed[4];
+  if (cudaMemcpy(pair, d_c + 9, 16, cudaMemcpyDeviceToHost)) return 2;
+  for (int i = 0; i < 4; ++i) wrong += pair[i] != got[3 * (i / 2) + i % 2];
+  // x y^T with x = (1, 2) and y = (3, 4), its transpose minus itself, and x y.
+  const float vectors[] = {1, 2, 3, 4, 0, 0, 0, 0}, minus = -1;
+  if (cudaMemcpy(d_b, vectors, 32, cudaMemcpyHostToDevice)) return 2;
+  cublasSger(handle, 2, 2, &one, d_b, 1, d_b + 2, 1, d_b + 4, 2);
+  cublasSgeam(handle, CUBLAS_OP_T, CUBLAS_OP_N, 2, 2, &one, d_b + 4, 2, &minus, d_b + 4, 2, d_b + 8,
+              2);
+  cublasGetMatrix(2, 2, 4, d_b + 8, 2, transposed, 2);
+  wrong += transposed[0] != 0 || transposed[1] != 4 - 6 || transposed[2] != 6 - 4;
+  float product;
+  cublasDotEx(handle, 2, d_b, CUDA_R_32F, 1, d_b + 2, CUDA_R_32F, 1, &product, CUDA_R_32F,
+              CUDA_R_32F);
+  wrong += product != 11;
   const float sides[] = {3, 4};
   float norm;
   if (cudaMemcpy(d_b, sides, 8, cudaMemcpyHostToDevice)) return 2;
@@ -79,6 +106,7 @@ int of_cublas() {
       handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, d_a, kM, d_b, 8, &zero, d_c, kM);
   wrong += norm != 5;
   cublasDestroy(handle);
+  if (cudaFree(d_pointers)) return 2;
   return wrong || cudaFree(d_a) || cudaFree(d_b) || cudaFree(d_c) || cudaFree(d_narrow);
 }
 
@@ -101,6 +129,15 @@ int of_curand() {
   float mean = 0;
   for (const float value : host) mean += value / 1000;
   wrong += fabsf(mean - 3) > 0.1f;
+  auto* counts = reinterpret_cast<unsigned*>(x);
+  unsigned* const host_counts = reinterpret_cast<unsigned*>(host);
+  for (const double wanted : {4.0, 200.0}) {
+    curandGeneratePoisson(generator, counts, 1000, wanted);
+    if (cudaMemcpy(host_counts, counts, 4000, cudaMemcpyDeviceToHost)) return 2;
+    double sum = 0;
+    for (int i = 0; i < 1000; ++i) sum += host_counts[i];
+    wrong += fabs(sum / 1000 / wanted - 1) > 0.06;
+  }
   curandGenerateUniform(generator, x, 1001);  // finds: out-of-bounds
   // For a counter and a key of zeros, from the authors of the algorithm.
   const unsigned known[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};

@@ -4,6 +4,8 @@
 // exit: 1
 // prints: thrust 0, cub 0
 #include <cub/cub.cuh>
+#include <thrust/binary_search.h>
+#include <thrust/complex.h>
 #include <thrust/device_vector.h>
 #include <thrust/execution_policy.h>
 #include <thrust/extrema.h>
@@ -11,13 +13,17 @@
 #include <thrust/host_vector.h>
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/zip_iterator.h>
+#include <thrust/random.h>
 #include <thrust/reduce.h>
+#include <thrust/replace.h>
 #include <thrust/scan.h>
 #include <thrust/sort.h>
 #include <thrust/transform.h>
 #include <thrust/transform_reduce.h>
 
 #include <cstdio>
+#include <iterator>
+#include <sstream>
 
 struct Square {
   __host__ __device__ float operator()(float x) const { return x * x; }
@@ -40,6 +46,21 @@ __global__ void blocks(const int* in, int* out) {
   Scan(of_scan).InclusiveScan(in[threadIdx.x], up_to, cub::Max());
   out[threadIdx.x] = before + up_to;
   if (threadIdx.x == 0) out[96] = sum, out[97] = all;
+}
+
+// The pairs have 16 bytes.
+__global__ void warps(const int* in, double* out) {
+  using Pair = cub::KeyValuePair<int, double>;
+  using Reduce = cub::BlockReduce<Pair, 64>;
+  using Scan = cub::WarpScan<int>;
+  __shared__ typename Reduce::TempStorage of_reduce;
+  __shared__ typename Scan::TempStorage of_scan[2];
+  const int own = static_cast<int>(threadIdx.x);
+  const Pair most = Reduce(of_reduce).Reduce(Pair{own, 0.5 + in[own]}, cub::ArgMax());
+  int before, all;
+  Scan(of_scan[own / 32]).ExclusiveSum(own, before, all);
+  if (own == 0) out[0] = most.key, out[1] = most.value;
+  if (own == 33) out[2] = before, out[3] = all;
 }
 
 __global__ void twice(const int* in, int* out) {
@@ -75,6 +96,28 @@ int of_thrust() {
                  return thrust::get<0>(at) + thrust::get<1>(at);
                },
                0.0f, thrust::plus<float>()) != -2277.0f;
+  thrust::device_vector<float> found(3), wanted(3), sorted = d;
+  wanted[0] = -98.5f, wanted[1] = 0.0f, wanted[2] = -99.0f;
+  thrust::sort(sorted.begin(), sorted.end());
+  thrust::lower_bound(sorted.begin(), sorted.end(), wanted.begin(), wanted.end(), found.begin());
+  wrong += found[0] != 1 || found[1] != 99 || found[2] != 0;
+  wrong += !thrust::binary_search(sorted.begin(), sorted.end(), -7.0f) ||
+           thrust::upper_bound(sorted.begin(), sorted.end(), -7.0f) - sorted.begin() != 93;
+  thrust::replace_if(
+      found.begin(), found.end(), [](float x) { return x > 50; }, 5.0f);
+  wrong += thrust::reduce(found.begin(), found.end()) != 6;
+  std::ostringstream text;
+  thrust::copy(found.begin(), found.end(), std::ostream_iterator<float>(text, " "));
+  wrong += text.str() != "1 5 0 ";
+  const float flags[] = {0, 1, 1};
+  wanted.resize(thrust::copy_if(found.begin(), found.end(), flags, wanted.begin(),
+                                [](float x) { return x == 1; }) -
+                wanted.begin());
+  wrong += wanted.size() != 2 || wanted[0] != 5 || wanted[1] != 0;
+  thrust::default_random_engine engine(7);
+  thrust::uniform_real_distribution<float> uniform(2, 3);
+  const float drawn = uniform(engine);
+  wrong += drawn < 2 || drawn >= 3 || thrust::norm(thrust::complex<float>(3, 4)) != 25;
   h = d;
   wrong += h[1] != -96.0f;
   float* raw;
@@ -99,6 +142,14 @@ int of_cub() {
     wrong += out[i] != sum + most;
     sum += in[i];
   }
+  double* of_warps;
+  if (cudaMallocManaged(&of_warps, 32)) return 2;
+  warps<<<1, 64>>>(in, of_warps);
+  if (cudaDeviceSynchronize()) return 2;
+  int best = 0;
+  for (int i = 0; i < 64; ++i) best = in[i] > in[best] ? i : best;
+  wrong += of_warps[0] != best || of_warps[1] != in[best] + 0.5;
+  wrong += of_warps[2] != 32 || of_warps[3] != 1520 || cudaFree(of_warps);
   void* storage = nullptr;
   size_t bytes = 0;
   cub::DeviceRadixSort::SortKeys(storage, bytes, in, sorted, 96);

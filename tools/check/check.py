@@ -44,6 +44,12 @@ def short(path):
 # Of the C library, which counts nothing: the tracer's functions of these names do.
 COPIES = ("memcpy", "memmove", "memset", "memcmp")
 
+
+def is_host_source(source):
+    """nvcc compiles a .cpp without CUDA's words; with them it was meant for -x cu."""
+    return source.suffix != ".cu" and not re.search(r"<<<|__global__|__device__", source.read_text(errors="replace"))
+
+
 class Compiler:
     def __init__(self, build, options, openmp):
         self.build = Path(build)
@@ -73,8 +79,10 @@ class Compiler:
 
     def expand(self, source, macros=()):
         include = PROGRAM / "include"
-        done = self.run(["-E", "-x", "c++", *self.common, "-isystem", str(include), "-isystem", str(ROOT),
-                         "-include", str(include / "cuda_runtime.h"), *macros, *self.options, str(source)])
+        # What nvcc gives to the host compiler knows of CUDA what it includes.
+        first = ["-DCOOKBOOK_HOST_SOURCE"] if is_host_source(source) else ["-include", str(include / "cuda_runtime.h")]
+        done = self.run(["-E", "-x", "c++", *self.common, "-isystem", str(include), "-isystem", str(ROOT), *first, *macros,
+                         *self.options, str(source)])
         if done.returncode != 0:
             raise CannotCheck(self.explain_preprocessor(done.stderr))
         return done.stdout
@@ -162,6 +170,11 @@ def explain_errors(diagnostics):
         refused = re.search(r"declared with attribute error: (inline PTX: .*)", entry["message"])
         if refused:
             unsupported.append(f"{place}: {refused[1]}")
+            continue
+        of_library = re.match(r"(?:no (?:type|template) named )?'(?:\w+ )?(\w+)' (?:is not a member of|has not been declared in|in namespace) "
+                              r"'(cg|cooperative_groups|cub|thrust|cuda|nvcuda)(?:::\w+)*'", entry["message"])
+        if of_library:
+            unsupported.append(f"{place}: {of_library[2]}::{of_library[1]} is not supported")
             continue
         unknown = re.match(r"'(\w+)' (?:was not declared|is not a member|has not been declared|does not name a type)",
                            entry["message"])

@@ -22,17 +22,24 @@ def architecture(environment):
 
 
 def own_lines(text):
-    """[(row, file, line, text)] of the program's own lines that are not blank."""
-    found, file, line, own = [], "", 1, False
+    """[(rows, file, line, text)] of the program's own lines that are not blank. What a macro of a system header becomes,
+    such as __forceinline__, stands on rows of its own and belongs to its line."""
+    found, expanded, files, file, line, own = [], [], set(), "", 1, False
     for row, content in enumerate(text.split("\n")):
         marker = MARKER.match(content) if content.startswith("#") else None
         if marker:
             line = int(marker[1])
             file = marker[2].replace('\\"', '"').replace("\\\\", "\\")
             own = "3" not in marker[3].split() and not file.startswith(("<", *OWN))
+            files |= {file} if own else set()
             continue
-        if own and content.strip():
-            found.append((row, file, line, content))
+        if content.strip() and (own or file in files):
+            expanded = [part for part in expanded if part[1:3] == (file, line)] + [((row,), file, line, content)]
+            if own or (found and found[-1][1:3] == (file, line)):
+                joined = [found.pop()] if found and not own else []
+                joined += expanded
+                found.append((sum((part[0] for part in joined), ()), file, line, " ".join(part[3] for part in joined)))
+                expanded = []
         line += 1
     return found
 
@@ -63,7 +70,7 @@ def stretches(lines, begin, end):
     found = []
     for at in range(begin, end):
         _, file, line, _ = lines[at]
-        joins = found and lines[at - 1][1] == file and lines[at - 1][2] < line and not any(
+        joins = found and lines[at - 1][1] == file and lines[at - 1][2] <= line and not any(
             source_line(file, between).lstrip().startswith("#") for between in range(lines[at - 1][2] + 1, line))
         if joins:
             found[-1] = (found[-1][0], at + 1)
@@ -101,7 +108,7 @@ def merge(host, device):
             continue
         for begin, end in stretches(a, a_begin, a_end):
             if is_for_device(of[begin], a[begin:end]):
-                for row, *_ in a[begin:end]:
+                for row in sum((entry[0] for entry in a[begin:end]), ()):
                     rows[row] = ""
             else:
                 note(of[begin], a[begin:end])
@@ -112,7 +119,8 @@ def merge(host, device):
             if not is_for_device(of[next_one], b[begin:end]):
                 note(of[next_one], b[begin:end])
                 continue
-            row, *place, _ = a[next_one] if next_one < len(a) else (len(rows) - 1, *b[end - 1][1:])
+            at_rows, *place, _ = a[next_one] if next_one < len(a) else ((len(rows) - 1,), *b[end - 1][1:])
+            row = at_rows[0]
             inserted = [f'# {line} "{file}"\n{content}\n' for _, file, line, content in b[begin:end]]
             before[row] = before.get(row, "") + "".join(inserted) + f'# {place[1]} "{place[0]}"\n'
     return "\n".join(before.get(row, "") + content for row, content in enumerate(rows)), notes

@@ -13,8 +13,8 @@ from pathlib import Path
 import ptx
 
 PROGRAM = Path(__file__).resolve().parent / "program"
-# The book's own headers, which need no rewriting.
-OWN = (f"{PROGRAM}/", str(Path(__file__).resolve().parents[2] / "common") + "/")
+# The book's own headers, which need no rewriting, and the system's: a macro of cuda_runtime.h reaches into <cmath>.
+OWN = (f"{PROGRAM}/", str(Path(__file__).resolve().parents[2] / "common") + "/", "/usr/include/")
 RUNTIME = "::cookbook::simt::program::"
 UNTRACED = '__attribute__((no_sanitize("thread"), no_sanitize_coverage))'
 NOINLINE = "__attribute__((noinline))"
@@ -44,16 +44,13 @@ OPENING, CLOSING = "([{", ")]}"
 
 # What has no equivalent, by name: the first group that matches says why.
 UNSUPPORTED = [
-    (re.compile(r"(tex|surf)[123]D(Lod|Grad|Layered|fetch|gather|read|write)?|texCubemap\w*|"
-                r"cuda(Texture|Surface|Array|ChannelFormat|BindTexture|UnbindTexture|CreateTexture|CreateSurface|"
+    # Their functions, such as tex2D, may be the program's own.
+    (re.compile(r"cuda(Texture|Surface|Array|ChannelFormat|BindTexture|UnbindTexture|CreateTexture|CreateSurface|"
                 r"DestroyTexture|DestroySurface|CreateChannelDesc|Malloc(3D)?Array|FreeArray|MemcpyToArray|"
-                r"Memcpy2DToArray|Memcpy3D)\w*"),
+                r"Memcpy2DToArray)\w*"),
      "textures, surfaces and arrays"),
     (re.compile(r"cuda(Graph|StreamBeginCapture|StreamEndCapture|StreamIsCapturing)\w*"), "CUDA graphs"),
-    (re.compile(r"cuda(Ipc|Import|ExternalMemory|ExternalSemaphore)\w*"), "memory of other processes"),
-    (re.compile(r"cudaMalloc3D|make_cuda(Extent|Pos|PitchedPtr)|cudaMemset3D\w*"), "three-dimensional copies"),
-    (re.compile(r"cudaMemPool\w*|cudaDeviceGetDefaultMemPool|cudaMallocFromPoolAsync"), "memory pools"),
-    (re.compile(r"cudaEnablePeerAccess|cudaDeviceEnablePeerAccess|cudaMemcpyPeerAsync"), "several devices"),
+    (re.compile(r"cuda(Ipc|Import|ExternalMemory|ExternalSemaphore)\w*"), "memory between processes, IPC"),
     (re.compile(r"cu(DeviceGet|CtxCreate|ModuleLoad|ModuleGetFunction|LaunchKernel|MemAlloc)\w*"),
      "the driver API"),
 ]
@@ -170,20 +167,22 @@ def tokens_of(text):
                 number += piece.count("\n")
         stretch.clear()
 
-    def refuse_foreign(file, line, own):
-        """The toolkit may be installed: its libraries are found and still are for nvcc."""
+    def refuse_foreign(file, line, own, found):
+        """The toolkit may be installed: its libraries are found and still are for nvcc. A folder of the program may be
+        called cuda/ or cub/, too."""
         include = INCLUDE.match(source_line(file, line)) if own else None
         what = foreign_header(include[1]) if include else None
-        if what:
+        is_own = what and '"' in include[0] and found.startswith(str(Path(file).parent)) and found.endswith(include[1])
+        if what and not is_own:
             raise Unsupported(file, line, f"{what} is not supported (it includes <{include[1]}>)")
 
     for row in lines:
         marker = MARKER.match(row) if row.startswith("#") else None
         if marker:
-            refuse_foreign(file, line, own)
+            found = marker[2].replace('\\"', '"').replace("\\\\", "\\")
+            refuse_foreign(file, line, own, found)
             end_stretch()
-            line = int(marker[1])
-            file = marker[2].replace('\\"', '"').replace("\\\\", "\\")
+            line, file = int(marker[1]), found
             own = "3" not in marker[3].split() and not file.startswith(("<", *OWN))
             result.append(Token("marker", row + "\n", file, line, False))
             first = (file, line, own)
@@ -630,6 +629,8 @@ class Rewriter:
                 self.count_brace(text)
             elif token.kind == "launch":
                 self.launch(at, where.code == "device")
+            elif text in ("::", ".", "->") and where.scope == "function":
+                self.member_template(at)
             elif token.kind == "name":
                 self.name(at, text, where.scope)
                 if where.code and text in ("asm", "__asm__"):
@@ -647,6 +648,15 @@ class Rewriter:
             self.tokens[-1].text += f"\nstatic {RUNTIME}CooperativeProgram cookbook_cooperative;\n"
         return "".join(self.before.get(i, "") + token.text + self.after.get(i, "")
                        for i, token in enumerate(self.tokens))
+
+    def member_template(self, at):
+        """nvcc's front end takes `A<T>::f<n>(x)` and `a.f<n>(x)` of a dependent type without the word template."""
+        if self.text(at) == "::" and self.text(at - 1) != ">" or self.token(at + 1).kind != "name" or self.text(at + 2) != "<":
+            return
+        end = self.match_angle(at + 2)
+        inner = [self.token(i) for i in range(at + 3, end or 0)]
+        if inner and self.text(end + 1) == "(" and all(t.kind in ("name", "number") or t.text in (",", "::") for t in inner):
+            self.put_after(at, " template ")
 
     def name(self, at, text, scope):
         if text == "__noinline__" and self.text(at - 1) == "(":

@@ -3,6 +3,7 @@
 // the precision of the compute type, in an order of their own.
 #include "tools/check/program/include/cublas_v2.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -209,6 +210,50 @@ void give(T* result, R value, LibraryCall& call) {
 template <class T>
 using Vectors = std::vector<Vector<T>>;
 
+/// An array of pointers in device memory; empty if it is not there.
+template <class T>
+std::vector<const void*> pointers(cublasHandle_t handle, const char* function, T* const* from,
+                                  int count, Place place) {
+  LibraryCall call(function, handle->stream, place);
+  if (!call.reads(from, size_t(count) * sizeof(T*))) return {};
+  return std::vector<const void*>(from, from + count);
+}
+
+/// C = alpha op(A) + beta op(B), which may be C.
+template <class T>
+cublasStatus_t add(cublasHandle_t handle, const char* function, int m, int n, const T* alpha,
+                   const Matrix& a, const T* beta, const Matrix& b, T* c, int ldc, Place place) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  LibraryCall call(function, handle->stream, place);
+  const T of_a = scalar<T>(alpha, kType<T>, call), of_b = scalar<T>(beta, kType<T>, call);
+  // With a factor of 0 an operand is not read.
+  const auto readable = [&](const Matrix& x, T factor) {
+    const bool as_it_is = x.op == CUBLAS_OP_N;
+    return factor == T(0) || call.reads(x.data, x.bytes(as_it_is ? m : n, as_it_is ? n : m));
+  };
+  if (!readable(a, of_a) || !readable(b, of_b) ||
+      !call.writes(c, Matrix{c, kType<T>, ldc, 0, CUBLAS_OP_N}.bytes(m, n))) {
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
+  std::vector<T> sums(size_t(m) * size_t(n));
+  const auto add_one = [&](const Matrix& x, T factor) {
+    if (factor == T(0)) return;
+    for (size_t j = 0; j < size_t(n); ++j) {
+      for (size_t i = 0; i < size_t(m); ++i) {
+        sums[j * size_t(m) + i] +=
+            factor * element<T>(x.data, x.type,
+                                x.op == CUBLAS_OP_N ? j * size_t(x.ld) + i : i * size_t(x.ld) + j);
+      }
+    }
+  };
+  add_one(a, of_a);
+  add_one(b, of_b);
+  for (size_t j = 0; j < size_t(n); ++j) {
+    std::copy_n(&sums[j * size_t(m)], m, c + j * size_t(ldc));
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
 }  // namespace
 
 cublasStatus_t cublasCreate(cublasHandle_t* handle) {
@@ -325,56 +370,126 @@ const char* cublasGetStatusString(cublasStatus_t status) {
                 {y, kType<T>, step_y, 0, CUBLAS_OP_N},                                             \
                 1},                                                                                \
                alpha, beta, kType<T>, place);                                                      \
-  }                                                                                                \
-  cublasStatus_t cublas##X##gemm(cublasHandle_t handle, cublasOperation_t op_a,                    \
-                                 cublasOperation_t op_b, int m, int n, int k, const T* alpha,      \
-                                 const T* a, int lda, const T* b, int ldb, const T* beta, T* c,    \
-                                 int ldc, Place place) {                                           \
-    return run(handle,                                                                             \
-               {"cublas" #X "gemm",                                                                \
-                m,                                                                                 \
-                n,                                                                                 \
-                k,                                                                                 \
-                {a, kType<T>, lda, 0, op_a},                                                       \
-                {b, kType<T>, ldb, 0, op_b},                                                       \
-                {c, kType<T>, ldc, 0, CUBLAS_OP_N},                                                \
-                1},                                                                                \
-               alpha, beta, kType<T>, place);                                                      \
-  }                                                                                                \
-  cublasStatus_t cublas##X##gemmStridedBatched(                                                    \
-      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k,  \
-      const T* alpha, const T* a, int lda, long long stride_a, const T* b, int ldb,                \
-      long long stride_b, const T* beta, T* c, int ldc, long long stride_c, int count,             \
-      Place place) {                                                                               \
-    return run(handle,                                                                             \
-               {"cublas" #X "gemmStridedBatched",                                                  \
-                m,                                                                                 \
-                n,                                                                                 \
-                k,                                                                                 \
-                {a, kType<T>, lda, stride_a, op_a},                                                \
-                {b, kType<T>, ldb, stride_b, op_b},                                                \
-                {c, kType<T>, ldc, stride_c, CUBLAS_OP_N},                                         \
-                count},                                                                            \
-               alpha, beta, kType<T>, place);                                                      \
   }
 COOKBOOK_BLAS(S, s, float)
 COOKBOOK_BLAS(D, d, double)
 #undef COOKBOOK_BLAS
 
-cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                           int m, int n, int k, const __half* alpha, const __half* a, int lda,
-                           const __half* b, int ldb, const __half* beta, __half* c, int ldc,
-                           Place place) {
-  return run(handle,
-             {"cublasHgemm",
-              m,
-              n,
-              k,
-              {a, CUDA_R_16F, lda, 0, op_a},
-              {b, CUDA_R_16F, ldb, 0, op_b},
-              {c, CUDA_R_16F, ldc, 0, CUBLAS_OP_N},
-              1},
-             alpha, beta, CUDA_R_16F, place);
+#define COOKBOOK_BLAS(X, T)                                                                       \
+  cublasStatus_t cublas##X##gemm(cublasHandle_t handle, cublasOperation_t op_a,                   \
+                                 cublasOperation_t op_b, int m, int n, int k, const T* alpha,     \
+                                 const T* a, int lda, const T* b, int ldb, const T* beta, T* c,   \
+                                 int ldc, Place place) {                                          \
+    return run(handle,                                                                            \
+               {"cublas" #X "gemm",                                                               \
+                m,                                                                                \
+                n,                                                                                \
+                k,                                                                                \
+                {a, kType<T>, lda, 0, op_a},                                                      \
+                {b, kType<T>, ldb, 0, op_b},                                                      \
+                {c, kType<T>, ldc, 0, CUBLAS_OP_N},                                               \
+                1},                                                                               \
+               alpha, beta, kType<T>, place);                                                     \
+  }                                                                                               \
+  cublasStatus_t cublas##X##gemmStridedBatched(                                                   \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k, \
+      const T* alpha, const T* a, int lda, long long stride_a, const T* b, int ldb,               \
+      long long stride_b, const T* beta, T* c, int ldc, long long stride_c, int count,            \
+      Place place) {                                                                              \
+    return run(handle,                                                                            \
+               {"cublas" #X "gemmStridedBatched",                                                 \
+                m,                                                                                \
+                n,                                                                                \
+                k,                                                                                \
+                {a, kType<T>, lda, stride_a, op_a},                                               \
+                {b, kType<T>, ldb, stride_b, op_b},                                               \
+                {c, kType<T>, ldc, stride_c, CUBLAS_OP_N},                                        \
+                count},                                                                           \
+               alpha, beta, kType<T>, place);                                                     \
+  }                                                                                               \
+  cublasStatus_t cublas##X##gemmBatched(                                                          \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k, \
+      const T* alpha, const T* const a[], int lda, const T* const b[], int ldb, const T* beta,    \
+      T* const c[], int ldc, int count, Place place) {                                            \
+    if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;                                  \
+    const char* const function = "cublas" #X "gemmBatched";                                       \
+    const auto of_a = pointers(handle, function, a, count, place);                                \
+    const auto of_b = pointers(handle, function, b, count, place);                                \
+    const auto of_c = pointers(handle, function, c, count, place);                                \
+    if (of_a.empty() || of_b.empty() || of_c.empty()) return CUBLAS_STATUS_EXECUTION_FAILED;      \
+    cublasStatus_t status = CUBLAS_STATUS_SUCCESS;                                                \
+    for (size_t i = 0; i < size_t(count) && status == CUBLAS_STATUS_SUCCESS; ++i) {               \
+      status = run(handle,                                                                        \
+                   {function,                                                                     \
+                    m,                                                                            \
+                    n,                                                                            \
+                    k,                                                                            \
+                    {of_a[i], kType<T>, lda, 0, op_a},                                            \
+                    {of_b[i], kType<T>, ldb, 0, op_b},                                            \
+                    {of_c[i], kType<T>, ldc, 0, CUBLAS_OP_N},                                     \
+                    1},                                                                           \
+                   alpha, beta, kType<T>, place);                                                 \
+    }                                                                                             \
+    return status;                                                                                \
+  }
+COOKBOOK_BLAS(S, float)
+COOKBOOK_BLAS(D, double)
+COOKBOOK_BLAS(H, __half)
+#undef COOKBOOK_BLAS
+
+#define COOKBOOK_BLAS(X, T)                                                                        \
+  cublasStatus_t cublas##X##geam(cublasHandle_t handle, cublasOperation_t op_a,                    \
+                                 cublasOperation_t op_b, int m, int n, const T* alpha, const T* a, \
+                                 int lda, const T* beta, const T* b, int ldb, T* c, int ldc,       \
+                                 Place place) {                                                    \
+    return add(handle, "cublas" #X "geam", m, n, alpha, Matrix{a, kType<T>, lda, 0, op_a}, beta,   \
+               Matrix{b, kType<T>, ldb, 0, op_b}, c, ldc, place);                                  \
+  }                                                                                                \
+  cublasStatus_t cublas##X##ger(cublasHandle_t handle, int m, int n, const T* alpha, const T* x_,  \
+                                int step_x, const T* y, int step_y, T* a, int lda, Place place) {  \
+    const Vector<const T> rows{x_, m, step_x}, columns{y, n, step_y};                              \
+    const Vector<T> all{a, m <= 0 || n <= 0 ? 0 : lda * (n - 1) + m, 1};                           \
+    const Vector<const T> old{a, all.n, 1};                                                        \
+    return run(handle, "cublas" #X "ger", place, Vectors<const T>{rows, columns, old},             \
+               Vectors<T>{all}, [&](LibraryCall& call) {                                           \
+                 const T factor = scalar<T>(alpha, kType<T>, call);                                \
+                 for (int j = 0; j < n; ++j) {                                                     \
+                   for (int i = 0; i < m; ++i) all[j * lda + i] += factor * rows[i] * columns[j];  \
+                 }                                                                                 \
+               });                                                                                 \
+  }                                                                                                \
+  cublasStatus_t cublas##X##swap(cublasHandle_t handle, int n, T* x_, int step_x, T* y,            \
+                                 int step_y, Place place) {                                        \
+    const Vector<T> a{x_, n, step_x}, b{y, n, step_y};                                             \
+    const Vector<const T> old_a{x_, n, step_x}, old_b{y, n, step_y};                               \
+    return run(handle, "cublas" #X "swap", place, Vectors<const T>{old_a, old_b},                  \
+               Vectors<T>{a, b}, [&](LibraryCall&) {                                               \
+                 for (int i = 0; i < n; ++i) std::swap(a[i], b[i]);                                \
+               });                                                                                 \
+  }
+COOKBOOK_BLAS(S, float)
+COOKBOOK_BLAS(D, double)
+#undef COOKBOOK_BLAS
+
+cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void* x, cudaDataType type_x,
+                           int step_x, const void* y, cudaDataType type_y, int step_y, void* result,
+                           cudaDataType type_result, cudaDataType, Place place) {
+  if (step_x < 1 || step_y < 1) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  // As matrices of one row.
+  const Matrix a{x, type_x, step_x, 0, CUBLAS_OP_N}, b{y, type_y, step_y, 0, CUBLAS_OP_N};
+  LibraryCall call("cublasDotEx", handle->stream, place);
+  if (!call.reads(x, a.bytes(1, n)) || !call.reads(y, b.bytes(1, n)) ||
+      (is_in_device_memory(result) && !call.writes(result, bytes_of(type_result)))) {
+    return CUBLAS_STATUS_EXECUTION_FAILED;
+  }
+  double sum = 0;
+  for (size_t i = 0; i < size_t(n); ++i) {
+    sum += element<double>(x, type_x, i * size_t(step_x)) *
+           element<double>(y, type_y, i * size_t(step_y));
+  }
+  set_element(result, type_result, 0, sum);
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,

@@ -76,3 +76,25 @@ curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* t
   return generate(generator, to, n, "curandGenerateNormalDouble", place,
                   [=](auto* s) { return mean + deviation * curand_normal_double(s); });
 }
+curandStatus_t curandGenerateLongLong(curandGenerator_t generator, unsigned long long* to, size_t n,
+                                      Place place) {
+  return generate(generator, to, n, "curandGenerateLongLong", place, [](auto* s) {
+    const unsigned long long low = curand(s);
+    return low | static_cast<unsigned long long>(curand(s)) << 32;
+  });
+}
+curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* to, size_t n, float mean,
+                                       float deviation, Place place) {
+  return generate(generator, to, n, "curandGenerateLogNormal", place,
+                  [=](auto* s) { return curand_log_normal(s, mean, deviation); });
+}
+curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* to, size_t n,
+                                             double mean, double deviation, Place place) {
+  return generate(generator, to, n, "curandGenerateLogNormalDouble", place,
+                  [=](auto* s) { return curand_log_normal_double(s, mean, deviation); });
+}
+curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned* to, size_t n,
+                                     double mean, Place place) {
+  return generate(generator, to, n, "curandGeneratePoisson", place,
+                  [=](auto* s) { return curand_poisson(s, mean); });
+}

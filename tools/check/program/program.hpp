@@ -13,6 +13,7 @@
 
 #include "common/backend/simt/language/intrinsics.hpp"
 #include "common/backend/simt/language/kernel_call.hpp"
+#include "tools/check/program/functions.hpp"
 
 struct CUstream_st;
 typedef CUstream_st* cudaStream_t;

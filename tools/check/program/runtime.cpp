@@ -982,11 +982,19 @@ cudaError_t cudaMallocHost(AnyPointer pointer, size_t bytes, unsigned, Place pla
 cudaError_t cudaHostAlloc(AnyPointer pointer, size_t bytes, unsigned, Place place) {
   return allocate(pointer, bytes, Owner::pinned, "cudaHostAlloc", place);
 }
+static size_t pitch_of(size_t width) {
+  constexpr size_t kPitchBytes = 512;
+  return (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes;
+}
 cudaError_t cudaMallocPitch(AnyPointer pointer, size_t* pitch, size_t width, size_t height,
                             Place place) {
-  constexpr size_t kPitchBytes = 512;
-  *pitch = (width + kPitchBytes - 1) / kPitchBytes * kPitchBytes;
+  *pitch = pitch_of(width);
   return allocate(pointer, *pitch * height, Owner::device, "cudaMallocPitch", place);
+}
+cudaError_t cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent, Place place) {
+  *pointer = {nullptr, pitch_of(extent.width), extent.width, extent.height};
+  return allocate(&pointer->ptr, pointer->pitch * extent.height * extent.depth, Owner::device,
+                  "cudaMalloc3D", place);
 }
 cudaError_t cudaFree(void* pointer, Place place) {
   return release(pointer, false, "cudaFree", place);
@@ -1109,6 +1117,34 @@ cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t hei
   return cudaSuccess;
 }
 
+/// Slice by slice: between them there may be rows that are not copied.
+cudaError_t copy_slices(const cudaMemcpy3DParms& p, const char* function, Place place,
+                        std::optional<cudaStream_t> async = {}) {
+  const auto slice = [](const cudaPitchedPtr& of, const cudaPos& at, size_t z) {
+    return static_cast<char*>(of.ptr) + ((at.z + z) * of.ysize + at.y) * of.pitch + at.x;
+  };
+  for (size_t z = 0; z < p.extent.depth; ++z) {
+    if (const cudaError_t e = copy_rows(
+            slice(p.dstPtr, p.dstPos, z), p.dstPtr.pitch, slice(p.srcPtr, p.srcPos, z),
+            p.srcPtr.pitch, p.extent.width, p.extent.height, p.kind, function, place, async)) {
+      return e;
+    }
+  }
+  return cudaSuccess;
+}
+
+cudaError_t set_slices(const cudaPitchedPtr& to, int value, const cudaExtent& extent,
+                       const char* function, Place place, cudaStream_t stream = nullptr) {
+  for (size_t z = 0; z < extent.depth; ++z) {
+    if (const cudaError_t e =
+            set_rows(static_cast<char*>(to.ptr) + z * to.ysize * to.pitch, to.pitch, value,
+                     extent.width, extent.height, function, place, stream)) {
+      return e;
+    }
+  }
+  return cudaSuccess;
+}
+
 }  // namespace
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind, Place place) {
@@ -1141,6 +1177,24 @@ cudaError_t cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stre
 cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height,
                          Place place) {
   return set_rows(to, pitch, value, width, height, "cudaMemset2D", place);
+}
+
+cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t stream, Place place) {
+  return set_rows(to, pitch, value, width, height, "cudaMemset2DAsync", place, stream);
+}
+cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p, Place place) {
+  return copy_slices(*p, "cudaMemcpy3D", place);
+}
+cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream, Place place) {
+  return copy_slices(*p, "cudaMemcpy3DAsync", place, stream);
+}
+cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent, Place place) {
+  return set_slices(to, value, extent, "cudaMemset3D", place);
+}
+cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream,
+                              Place place) {
+  return set_slices(to, value, extent, "cudaMemset3DAsync", place, stream);
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
@@ -1256,6 +1310,15 @@ cudaError_t cudaSetDevice(int device, Place place) {
                    "there is no device " + std::to_string(device) + ": the model has one, 0");
 }
 
+cudaError_t cudaDeviceEnablePeerAccess(int, unsigned, Place place) {
+  return fail_call(cudaErrorInvalidDevice, "cudaDeviceEnablePeerAccess", place,
+                   "the model has one device");
+}
+cudaError_t cudaDeviceDisablePeerAccess(int, Place place) {
+  return fail_call(cudaErrorPeerAccessNotEnabled, "cudaDeviceDisablePeerAccess", place,
+                   "the model has one device");
+}
+
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device, Place place) {
   if (device != 0) return cudaSetDevice(device, place);
   const DeviceInfo& info = device_info();
@@ -1288,7 +1351,9 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device, Plac
   p.sharedMemPerBlockOptin = info.smem_per_block_bytes;
   p.reservedSharedMemPerBlock = sm.reserved_shared_bytes;
   p.managedMemory = p.concurrentManagedAccess = p.computePreemptionSupported = 1;
-  p.cooperativeLaunch = 1;
+  p.cooperativeLaunch = p.hostRegisterSupported = p.memoryPoolsSupported = 1;
+  p.canUseHostPointerForRegisteredMem = p.unifiedFunctionPointers = 1;
+  p.clusterLaunch = info.cc_major >= 9;
   *properties = p;
   return cudaSuccess;
 }

@@ -4,36 +4,56 @@
 #pragma once
 
 // An error, its number, and what cudaGetErrorString() says.
-#define COOKBOOK_ERRORS(ERROR)                                                            \
-  ERROR(cudaSuccess, 0, "no error")                                                       \
-  ERROR(cudaErrorInvalidValue, 1, "invalid argument")                                     \
-  ERROR(cudaErrorMemoryAllocation, 2, "out of memory")                                    \
-  ERROR(cudaErrorInitializationError, 3, "initialization error")                          \
-  ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")               \
-  ERROR(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                         \
-  ERROR(cudaErrorInvalidSymbol, 13, "invalid device symbol")                              \
-  ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")         \
-  ERROR(cudaErrorInsufficientDriver, 35,                                                  \
-        "CUDA driver version is insufficient for CUDA runtime version")                   \
-  ERROR(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                    \
-  ERROR(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                     \
-  ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                            \
-  ERROR(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                   \
-  ERROR(cudaErrorNotReady, 600, "device not ready")                                       \
-  ERROR(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")         \
-  ERROR(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")    \
-  ERROR(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")           \
-  ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")         \
-  ERROR(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")           \
-  ERROR(cudaErrorAssert, 710, "device-side assert triggered")                             \
-  ERROR(cudaErrorHostMemoryAlreadyRegistered, 712,                                        \
-        "part or all of the requested memory range is already mapped")                    \
-  ERROR(cudaErrorHostMemoryNotRegistered, 713,                                            \
-        "pointer does not correspond to a registered memory region")                      \
-  ERROR(cudaErrorMisalignedAddress, 716, "misaligned address")                            \
-  ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                        \
-  ERROR(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch") \
-  ERROR(cudaErrorNotSupported, 801, "operation not supported")                            \
+#define COOKBOOK_ERRORS(ERROR)                                                                 \
+  ERROR(cudaSuccess, 0, "no error")                                                            \
+  ERROR(cudaErrorInvalidValue, 1, "invalid argument")                                          \
+  ERROR(cudaErrorMemoryAllocation, 2, "out of memory")                                         \
+  ERROR(cudaErrorInitializationError, 3, "initialization error")                               \
+  ERROR(cudaErrorCudartUnloading, 4, "driver shutting down")                                   \
+  ERROR(cudaErrorInvalidConfiguration, 9, "invalid configuration argument")                    \
+  ERROR(cudaErrorInvalidPitchValue, 12, "invalid pitch argument")                              \
+  ERROR(cudaErrorInvalidSymbol, 13, "invalid device symbol")                                   \
+  ERROR(cudaErrorInvalidHostPointer, 16, "invalid host pointer")                               \
+  ERROR(cudaErrorInvalidDevicePointer, 17, "invalid device pointer")                           \
+  ERROR(cudaErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")              \
+  ERROR(cudaErrorInsufficientDriver, 35,                                                       \
+        "CUDA driver version is insufficient for CUDA runtime version")                        \
+  ERROR(cudaErrorDevicesUnavailable, 46, "CUDA-capable device(s) is/are busy or unavailable")  \
+  ERROR(cudaErrorMissingConfiguration, 52, "__global__ function call is not configured")       \
+  ERROR(cudaErrorInvalidDeviceFunction, 98, "invalid device function")                         \
+  ERROR(cudaErrorNoDevice, 100, "no CUDA-capable device is detected")                          \
+  ERROR(cudaErrorInvalidDevice, 101, "invalid device ordinal")                                 \
+  ERROR(cudaErrorNoKernelImageForDevice, 209,                                                  \
+        "no kernel image is available for execution on the device")                            \
+  ERROR(cudaErrorECCUncorrectable, 214, "uncorrectable ECC error encountered")                 \
+  ERROR(cudaErrorUnsupportedLimit, 215, "limit is not supported on this architecture")         \
+  ERROR(cudaErrorPeerAccessUnsupported, 217,                                                   \
+        "peer access is not supported between these two devices")                              \
+  ERROR(cudaErrorInvalidPtx, 218, "a PTX JIT compilation failed")                              \
+  ERROR(cudaErrorOperatingSystem, 304, "OS call failed or operation not supported on this OS") \
+  ERROR(cudaErrorInvalidResourceHandle, 400, "invalid resource handle")                        \
+  ERROR(cudaErrorSymbolNotFound, 500, "named symbol not found")                                \
+  ERROR(cudaErrorNotReady, 600, "device not ready")                                            \
+  ERROR(cudaErrorIllegalAddress, 700, "an illegal memory access was encountered")              \
+  ERROR(cudaErrorLaunchOutOfResources, 701, "too many resources requested for launch")         \
+  ERROR(cudaErrorLaunchTimeout, 702, "the launch timed out and was terminated")                \
+  ERROR(cudaErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")              \
+  ERROR(cudaErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")                \
+  ERROR(cudaErrorAssert, 710, "device-side assert triggered")                                  \
+  ERROR(cudaErrorHostMemoryAlreadyRegistered, 712,                                             \
+        "part or all of the requested memory range is already mapped")                         \
+  ERROR(cudaErrorHostMemoryNotRegistered, 713,                                                 \
+        "pointer does not correspond to a registered memory region")                           \
+  ERROR(cudaErrorHardwareStackError, 714, "hardware stack error")                              \
+  ERROR(cudaErrorIllegalInstruction, 715, "an illegal instruction was encountered")            \
+  ERROR(cudaErrorMisalignedAddress, 716, "misaligned address")                                 \
+  ERROR(cudaErrorInvalidAddressSpace, 717,                                                     \
+        "operation not supported on global/shared address space")                              \
+  ERROR(cudaErrorInvalidPc, 718, "invalid program counter")                                    \
+  ERROR(cudaErrorLaunchFailure, 719, "unspecified launch failure")                             \
+  ERROR(cudaErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")      \
+  ERROR(cudaErrorNotPermitted, 800, "operation not permitted")                                 \
+  ERROR(cudaErrorNotSupported, 801, "operation not supported")                                 \
   ERROR(cudaErrorUnknown, 999, "unknown error")
 
 // An attribute, its number, and its value for a device with the properties `p`: 1 or 0 where the
@@ -72,4 +92,31 @@
   ATTRIBUTE(cudaDevAttrCooperativeLaunch, 95, 1)                                           \
   ATTRIBUTE(cudaDevAttrMaxSharedMemoryPerBlockOptin, 97, p.sharedMemPerBlockOptin)         \
   ATTRIBUTE(cudaDevAttrMaxBlocksPerMultiprocessor, 106, p.maxBlocksPerMultiProcessor)      \
+  ATTRIBUTE(cudaDevAttrMaxPitch, 11, p.memPitch)                                           \
+  ATTRIBUTE(cudaDevAttrTextureAlignment, 14, p.textureAlignment)                           \
+  ATTRIBUTE(cudaDevAttrGpuOverlap, 15, 1)                                                  \
+  ATTRIBUTE(cudaDevAttrKernelExecTimeout, 17, 0)                                           \
+  ATTRIBUTE(cudaDevAttrSurfaceAlignment, 30, p.surfaceAlignment)                           \
+  ATTRIBUTE(cudaDevAttrEccEnabled, 32, 0)                                                  \
+  ATTRIBUTE(cudaDevAttrPciBusId, 33, 0)                                                    \
+  ATTRIBUTE(cudaDevAttrPciDeviceId, 34, 0)                                                 \
+  ATTRIBUTE(cudaDevAttrTccDriver, 35, 0)                                                   \
+  ATTRIBUTE(cudaDevAttrPciDomainId, 50, 0)                                                 \
+  ATTRIBUTE(cudaDevAttrTexturePitchAlignment, 51, p.texturePitchAlignment)                 \
+  ATTRIBUTE(cudaDevAttrStreamPrioritiesSupported, 78, 0)                                   \
+  ATTRIBUTE(cudaDevAttrGlobalL1CacheSupported, 79, 1)                                      \
+  ATTRIBUTE(cudaDevAttrLocalL1CacheSupported, 80, 1)                                       \
+  ATTRIBUTE(cudaDevAttrIsMultiGpuBoard, 84, 0)                                             \
+  ATTRIBUTE(cudaDevAttrMultiGpuBoardGroupID, 85, 0)                                        \
+  ATTRIBUTE(cudaDevAttrHostNativeAtomicSupported, 86, 0)                                   \
+  ATTRIBUTE(cudaDevAttrSingleToDoublePrecisionPerfRatio, 87, 0)                            \
+  ATTRIBUTE(cudaDevAttrComputePreemptionSupported, 90, 1)                                  \
+  ATTRIBUTE(cudaDevAttrCanUseHostPointerForRegisteredMem, 91, 1)                           \
+  ATTRIBUTE(cudaDevAttrHostRegisterSupported, 99, 1)                                       \
+  ATTRIBUTE(cudaDevAttrPageableMemoryAccessUsesHostPageTables, 100, 0)                     \
+  ATTRIBUTE(cudaDevAttrDirectManagedMemAccessFromHost, 101, 0)                             \
+  ATTRIBUTE(cudaDevAttrMaxPersistingL2CacheSize, 108, 0)                                   \
+  ATTRIBUTE(cudaDevAttrMaxAccessPolicyWindowSize, 109, 0)                                  \
+  ATTRIBUTE(cudaDevAttrReservedSharedMemoryPerBlock, 111, p.reservedSharedMemPerBlock)     \
+  ATTRIBUTE(cudaDevAttrClusterLaunch, 120, p.clusterLaunch)                                \
   ATTRIBUTE(cudaDevAttrMemoryPoolsSupported, 115, 1)

@@ -43,6 +43,11 @@ cublasStatus_t cublasCreate(cublasHandle_t* handle);
 cublasStatus_t cublasDestroy(cublasHandle_t handle);
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream);
 cublasStatus_t cublasGetStream(cublasHandle_t handle, cudaStream_t* stream);
+inline cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) { return cublasCreate(handle); }
+inline cublasStatus_t cublasDestroy_v2(cublasHandle_t handle) { return cublasDestroy(handle); }
+inline cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, size_t) {
+  return CUBLAS_STATUS_SUCCESS;
+}
 inline cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
@@ -60,24 +65,29 @@ inline const char* cublasGetStatusName(cublasStatus_t status) {
 }
 
 // `increment` and leading dimensions in elements; matrices by columns.
-#define COOKBOOK_BLAS(X, x, T)                                                                    \
-  cublasStatus_t cublas##X##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x_, int,  \
-                                 T* y, int, COOKBOOK_PLACE);                                      \
-  cublasStatus_t cublas##X##scal(cublasHandle_t handle, int n, const T* alpha, T* x_, int,        \
-                                 COOKBOOK_PLACE);                                                 \
-  cublasStatus_t cublas##X##copy(cublasHandle_t handle, int n, const T* x_, int, T* y, int,       \
-                                 COOKBOOK_PLACE);                                                 \
-  cublasStatus_t cublas##X##dot(cublasHandle_t handle, int n, const T* x_, int, const T* y, int,  \
-                                T* result, COOKBOOK_PLACE);                                       \
-  cublasStatus_t cublas##X##nrm2(cublasHandle_t handle, int n, const T* x_, int, T* result,       \
-                                 COOKBOOK_PLACE);                                                 \
-  cublasStatus_t cublas##X##asum(cublasHandle_t handle, int n, const T* x_, int, T* result,       \
-                                 COOKBOOK_PLACE);                                                 \
-  cublasStatus_t cublasI##x##amax(cublasHandle_t handle, int n, const T* x_, int, int* result,    \
-                                  COOKBOOK_PLACE);                                                \
-  cublasStatus_t cublas##X##gemv(cublasHandle_t handle, cublasOperation_t op, int m, int n,       \
-                                 const T* alpha, const T* a, int lda, const T* x_, int,           \
-                                 const T* beta, T* y, int, COOKBOOK_PLACE);                       \
+#define COOKBOOK_BLAS(X, x, T)                                                                   \
+  cublasStatus_t cublas##X##axpy(cublasHandle_t handle, int n, const T* alpha, const T* x_, int, \
+                                 T* y, int, COOKBOOK_PLACE);                                     \
+  cublasStatus_t cublas##X##scal(cublasHandle_t handle, int n, const T* alpha, T* x_, int,       \
+                                 COOKBOOK_PLACE);                                                \
+  cublasStatus_t cublas##X##copy(cublasHandle_t handle, int n, const T* x_, int, T* y, int,      \
+                                 COOKBOOK_PLACE);                                                \
+  cublasStatus_t cublas##X##dot(cublasHandle_t handle, int n, const T* x_, int, const T* y, int, \
+                                T* result, COOKBOOK_PLACE);                                      \
+  cublasStatus_t cublas##X##nrm2(cublasHandle_t handle, int n, const T* x_, int, T* result,      \
+                                 COOKBOOK_PLACE);                                                \
+  cublasStatus_t cublas##X##asum(cublasHandle_t handle, int n, const T* x_, int, T* result,      \
+                                 COOKBOOK_PLACE);                                                \
+  cublasStatus_t cublasI##x##amax(cublasHandle_t handle, int n, const T* x_, int, int* result,   \
+                                  COOKBOOK_PLACE);                                               \
+  cublasStatus_t cublas##X##gemv(cublasHandle_t handle, cublasOperation_t op, int m, int n,      \
+                                 const T* alpha, const T* a, int lda, const T* x_, int,          \
+                                 const T* beta, T* y, int, COOKBOOK_PLACE);
+COOKBOOK_BLAS(S, s, float)
+COOKBOOK_BLAS(D, d, double)
+#undef COOKBOOK_BLAS
+
+#define COOKBOOK_BLAS(X, T)                                                                       \
   cublasStatus_t cublas##X##gemm(cublasHandle_t handle, cublasOperation_t op_a,                   \
                                  cublasOperation_t op_b, int m, int n, int k, const T* alpha,     \
                                  const T* a, int lda, const T* b, int ldb, const T* beta, T* c,   \
@@ -86,15 +96,53 @@ inline const char* cublasGetStatusName(cublasStatus_t status) {
       cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k, \
       const T* alpha, const T* a, int lda, long long stride_a, const T* b, int ldb,               \
       long long stride_b, const T* beta, T* c, int ldc, long long stride_c, int count,            \
-      COOKBOOK_PLACE);
-COOKBOOK_BLAS(S, s, float)
-COOKBOOK_BLAS(D, d, double)
+      COOKBOOK_PLACE);                                                                            \
+  /* The arrays of pointers are in device memory. */                                              \
+  cublasStatus_t cublas##X##gemmBatched(                                                          \
+      cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b, int m, int n, int k, \
+      const T* alpha, const T* const a[], int lda, const T* const b[], int ldb, const T* beta,    \
+      T* const c[], int ldc, int count, COOKBOOK_PLACE);
+COOKBOOK_BLAS(S, float)
+COOKBOOK_BLAS(D, double)
+COOKBOOK_BLAS(H, __half)
+#undef COOKBOOK_BLAS
+#define COOKBOOK_BLAS(X, T)                                                                        \
+  /* C = alpha op(A) + beta op(B) */                                                               \
+  cublasStatus_t cublas##X##geam(cublasHandle_t handle, cublasOperation_t op_a,                    \
+                                 cublasOperation_t op_b, int m, int n, const T* alpha, const T* a, \
+                                 int lda, const T* beta, const T* b, int ldb, T* c, int ldc,       \
+                                 COOKBOOK_PLACE);                                                  \
+  /* A += alpha x y^T */                                                                           \
+  cublasStatus_t cublas##X##ger(cublasHandle_t handle, int m, int n, const T* alpha, const T* x,   \
+                                int, const T* y, int, T* a, int lda, COOKBOOK_PLACE);              \
+  cublasStatus_t cublas##X##swap(cublasHandle_t handle, int n, T* x, int, T* y, int,               \
+                                 COOKBOOK_PLACE);
+COOKBOOK_BLAS(S, float)
+COOKBOOK_BLAS(D, double)
 #undef COOKBOOK_BLAS
 
-cublasStatus_t cublasHgemm(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
-                           int m, int n, int k, const __half* alpha, const __half* a, int lda,
-                           const __half* b, int ldb, const __half* beta, __half* c, int ldc,
-                           COOKBOOK_PLACE);
+/// The elements have `element_bytes`; the copies are those of cudaMemcpy2D.
+inline cublasStatus_t cublasSetMatrix(int rows, int columns, int element_bytes, const void* a,
+                                      int lda, void* b, int ldb, COOKBOOK_PLACE) {
+  const auto size = [=](int count) { return static_cast<size_t>(count) * element_bytes; };
+  return cudaMemcpy2D(b, size(ldb), a, size(lda), size(rows), columns, cudaMemcpyDefault,
+                      cookbook_place) == cudaSuccess
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_MAPPING_ERROR;
+}
+inline cublasStatus_t cublasGetMatrix(int rows, int columns, int element_bytes, const void* a,
+                                      int lda, void* b, int ldb, COOKBOOK_PLACE) {
+  return cublasSetMatrix(rows, columns, element_bytes, a, lda, b, ldb, cookbook_place);
+}
+inline cublasStatus_t cublasSetVector(int n, int element_bytes, const void* x, int step_x, void* y,
+                                      int step_y, COOKBOOK_PLACE) {
+  return cublasSetMatrix(1, n, element_bytes, x, step_x, y, step_y, cookbook_place);
+}
+inline cublasStatus_t cublasGetVector(int n, int element_bytes, const void* x, int step_x, void* y,
+                                      int step_y, COOKBOOK_PLACE) {
+  return cublasSetVector(n, element_bytes, x, step_x, y, step_y, cookbook_place);
+}
+
 /// Of fp32, fp64, fp16 and bf16, and of bytes with 32-bit sums.
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t op_a, cublasOperation_t op_b,
                             int m, int n, int k, const void* alpha, const void* a,
@@ -126,3 +174,6 @@ cublasStatus_t cublasGemmStridedBatchedEx(
     const void* b, cudaDataType type_b, int ldb, long long stride_b, const void* beta, void* c,
     cudaDataType type_c, int ldc, long long stride_c, int count, cublasComputeType_t compute,
     cublasGemmAlgo_t algorithm, COOKBOOK_PLACE);
+cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void* x, cudaDataType type_x, int,
+                           const void* y, cudaDataType type_y, int, void* result,
+                           cudaDataType type_result, cudaDataType compute, COOKBOOK_PLACE);

@@ -12,10 +12,3 @@ struct __half_raw {
 struct __half2_raw {
   unsigned short x, y;
 };
-inline __half2 h2log2(__half2 a) { return __half2(hlog2(a.x), hlog2(a.y)); }
-/// Rounded towards 0: of the two neighbours of `a` the nearest one may be the larger.
-inline __half __float2half_rz(float a) {
-  __half value(a);
-  if (fabsf(static_cast<float>(value)) > fabsf(a)) --value.bits;
-  return value;
-}

@@ -3,11 +3,53 @@
 #include <cmath>
 
 #include "common/backend/simt/language/fp8_types.hpp"
+#include "cuda_bf16.h"
+#include "cuda_fp16.h"
 #include "cuda_runtime.h"
 
 enum cudaRoundMode { cudaRoundNearest, cudaRoundZero, cudaRoundPosInf, cudaRoundMinInf };
 enum __nv_saturation_t { __NV_NOSAT, __NV_SATFINITE };
+enum __nv_fp8_interpretation_t { __NV_E4M3, __NV_E5M2 };
 using __nv_fp8_storage_t = unsigned char;
+using __nv_fp8x2_storage_t = unsigned short;
+using __nv_fp8x4_storage_t = unsigned;
+
+/// What is too large becomes the largest number, or NaN (E4M3) and infinity (E5M2).
+inline __nv_fp8_storage_t __nv_cvt_float_to_fp8(float value, __nv_saturation_t saturation,
+                                                __nv_fp8_interpretation_t kind) {
+  const bool clamps = saturation == __NV_SATFINITE;
+  if (value != value) return 0x7f;
+  return kind == __NV_E4M3 ? cookbook::simt::float_to_fp8_bits<3, -6>(value, clamps ? 0x7e : 0x7f)
+                           : cookbook::simt::float_to_fp8_bits<2, -14>(value, clamps ? 0x7b : 0x7c);
+}
+inline __nv_fp8_storage_t __nv_cvt_double_to_fp8(double value, __nv_saturation_t saturation,
+                                                 __nv_fp8_interpretation_t kind) {
+  return __nv_cvt_float_to_fp8(cookbook::simt::double_to_float_odd(value), saturation, kind);
+}
+inline __nv_fp8_storage_t __nv_cvt_halfraw_to_fp8(__half_raw value, __nv_saturation_t saturation,
+                                                  __nv_fp8_interpretation_t kind) {
+  return __nv_cvt_float_to_fp8(float(__half(value)), saturation, kind);
+}
+inline __nv_fp8_storage_t __nv_cvt_bfloat16raw_to_fp8(__nv_bfloat16_raw value,
+                                                      __nv_saturation_t saturation,
+                                                      __nv_fp8_interpretation_t kind) {
+  return __nv_cvt_float_to_fp8(float(__nv_bfloat16(value)), saturation, kind);
+}
+inline __nv_fp8x2_storage_t __nv_cvt_float2_to_fp8x2(float2 value, __nv_saturation_t saturation,
+                                                     __nv_fp8_interpretation_t kind) {
+  return static_cast<__nv_fp8x2_storage_t>(__nv_cvt_float_to_fp8(value.x, saturation, kind) |
+                                           __nv_cvt_float_to_fp8(value.y, saturation, kind) << 8);
+}
+inline __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t bits, __nv_fp8_interpretation_t kind) {
+  return __half_raw(__half(kind == __NV_E4M3
+                               ? cookbook::simt::fp8_bits_to_float<3, -6>(bits, 0x7f, false)
+                               : cookbook::simt::fp8_bits_to_float<2, -14>(bits, 0x7d, true)));
+}
+inline __half2_raw __nv_cvt_fp8x2_to_halfraw2(__nv_fp8x2_storage_t bits,
+                                              __nv_fp8_interpretation_t kind) {
+  return {__nv_cvt_fp8_to_halfraw(static_cast<unsigned char>(bits), kind).x,
+          __nv_cvt_fp8_to_halfraw(static_cast<unsigned char>(bits >> 8), kind).x};
+}
 
 /// A power of two, as a scale of a block: 2^(bits - 127), 255 is NaN. Rounded up from a float.
 struct __nv_fp8_e8m0 {

@@ -3,14 +3,20 @@
 // synchronous. The last parameters of a call, which no program passes, say where it is.
 #pragma once
 
-#include <limits.h>
+// C++20 has a lerp(), and <math.h> another one without std::. nvcc's C++17 has none, and programs
+// have their own.
+#define lerp cookbook_lerp
 #include <math.h>
+
+#include <cmath>
+#undef lerp
+
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -50,8 +56,11 @@ typedef CUevent_st* cudaEvent_t;
 #define cudaHostRegisterDefault 0x00
 #define cudaHostRegisterPortable 0x01
 #define cudaHostRegisterMapped 0x02
+#define cudaHostRegisterIoMemory 0x04
+#define cudaHostRegisterReadOnly 0x08
 #define cudaMemAttachGlobal 0x01
 #define cudaMemAttachHost 0x02
+#define cudaMemAttachSingle 0x04
 #define cudaStreamDefault 0x00
 #define cudaStreamNonBlocking 0x01
 #define cudaStreamLegacy ((cudaStream_t)0x1)
@@ -59,14 +68,20 @@ typedef CUevent_st* cudaEvent_t;
 #define cudaEventDefault 0x00
 #define cudaEventBlockingSync 0x01
 #define cudaEventDisableTiming 0x02
+#define cudaEventInterprocess 0x04
+#define cudaEventRecordDefault 0x00
+#define cudaEventWaitDefault 0x00
 #define cudaDeviceScheduleAuto 0x00
 #define cudaDeviceScheduleSpin 0x01
 #define cudaDeviceScheduleYield 0x02
 #define cudaDeviceScheduleBlockingSync 0x04
+#define cudaDeviceBlockingSync 0x04
+#define cudaDeviceLmemResizeToMax 0x10
 #define cudaDeviceMapHost 0x08
 #define cudaCpuDeviceId ((int)-1)
 #define cudaInvalidDeviceId ((int)-2)
 #define cudaOccupancyDefault 0x00
+#define cudaOccupancyDisableCachingOverride 0x01
 
 enum cudaFuncCache {
   cudaFuncCachePreferNone,
@@ -121,6 +136,10 @@ enum cudaComputeMode {
 enum cudaDeviceAttr { COOKBOOK_DEVICE_ATTRIBUTES(COOKBOOK_ENUMERATOR) };
 #undef COOKBOOK_ENUMERATOR
 
+typedef struct CUuuid_st {
+  char bytes[16];
+} cudaUUID_t;
+
 /// Facts of the model device (docs/simt.md). Clocks and widths are 0: the model has no time.
 struct cudaDeviceProp {
   char name[256];
@@ -147,6 +166,18 @@ struct cudaDeviceProp {
   int maxTexture1D, maxTexture2D[2], maxTexture3D[3], maxTexture1DLayered[2],
       maxTexture2DLayered[3];
   size_t surfaceAlignment, texturePitchAlignment;
+  // 0 for what the model has not.
+  cudaUUID_t uuid;
+  char luid[8];
+  unsigned luidDeviceNodeMask;
+  int maxTexture1DLinear, maxTexture1DMipmap, maxTexture2DMipmap[2], maxTexture2DLinear[3],
+      maxTexture2DGather[2], maxTexture3DAlt[3], maxTextureCubemap, maxTextureCubemapLayered[2],
+      maxSurface1D, maxSurface2D[2], maxSurface3D[3], maxSurface1DLayered[2],
+      maxSurface2DLayered[3], maxSurfaceCubemap, maxSurfaceCubemapLayered[2];
+  int hostNativeAtomicSupported, pageableMemoryAccessUsesHostPageTables, accessPolicyMaxWindowSize,
+      hostRegisterSupported, hostRegisterReadOnlySupported, sparseCudaArraySupported,
+      timelineSemaphoreInteropSupported, memoryPoolsSupported, gpuDirectRDMASupported,
+      deferredMappingCudaArraySupported, ipcEventSupported, clusterLaunch, unifiedFunctionPointers;
 };
 
 struct cudaFuncAttributes {
@@ -190,6 +221,73 @@ struct cudaLaunchConfig_t {
   unsigned numAttrs = 0;
 };
 
+// Of arrays there is the name alone: a program that uses them is refused.
+struct cudaArray;
+typedef cudaArray* cudaArray_t;
+struct cudaExtent {
+  size_t width, height, depth;
+};
+struct cudaPos {
+  size_t x, y, z;
+};
+struct cudaPitchedPtr {
+  void* ptr;
+  size_t pitch, xsize, ysize;
+};
+struct cudaMemcpy3DParms {
+  cudaArray_t srcArray;
+  cudaPos srcPos;
+  cudaPitchedPtr srcPtr;
+  cudaArray_t dstArray;
+  cudaPos dstPos;
+  cudaPitchedPtr dstPtr;
+  cudaExtent extent;
+  cudaMemcpyKind kind;
+};
+inline cudaExtent make_cudaExtent(size_t width, size_t height, size_t depth) {
+  return {width, height, depth};
+}
+inline cudaPos make_cudaPos(size_t x, size_t y, size_t z) { return {x, y, z}; }
+inline cudaPitchedPtr make_cudaPitchedPtr(void* pointer, size_t pitch, size_t width,
+                                          size_t height) {
+  return {pointer, pitch, width, height};
+}
+
+struct CUmemPoolHandle_st;
+typedef CUmemPoolHandle_st* cudaMemPool_t;
+enum cudaMemPoolAttr {
+  cudaMemPoolReuseFollowEventDependencies = 1,
+  cudaMemPoolReuseAllowOpportunistic,
+  cudaMemPoolReuseAllowInternalDependencies,
+  cudaMemPoolAttrReleaseThreshold,
+  cudaMemPoolAttrReservedMemCurrent,
+  cudaMemPoolAttrReservedMemHigh,
+  cudaMemPoolAttrUsedMemCurrent,
+  cudaMemPoolAttrUsedMemHigh
+};
+
+// Wishes about L2, which make no difference to the model.
+enum cudaAccessProperty {
+  cudaAccessPropertyNormal = 0,
+  cudaAccessPropertyStreaming = 1,
+  cudaAccessPropertyPersisting = 2
+};
+struct cudaAccessPolicyWindow {
+  void* base_ptr;
+  size_t num_bytes;
+  float hitRatio;
+  cudaAccessProperty hitProp, missProp;
+};
+union cudaStreamAttrValue {
+  cudaAccessPolicyWindow accessPolicyWindow;
+  int syncPolicy, priority;
+};
+enum cudaStreamAttrID {
+  cudaStreamAttributeAccessPolicyWindow = 1,
+  cudaStreamAttributeSynchronizationPolicy = 3,
+  cudaStreamAttributePriority = 8
+};
+
 typedef void (*cudaStreamCallback_t)(cudaStream_t stream, cudaError_t status, void* data);
 typedef void (*cudaHostFn_t)(void* data);
 
@@ -212,6 +310,7 @@ COOKBOOK_RESULT cudaMallocAsync(COOKBOOK_POINTER pointer, size_t bytes, cudaStre
                                 COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMallocPitch(COOKBOOK_POINTER pointer, size_t* pitch, size_t width,
                                 size_t height, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent, COOKBOOK_PLACE);
 cudaError_t cudaFree(void* pointer, COOKBOOK_PLACE);
 cudaError_t cudaFreeHost(void* pointer, COOKBOOK_PLACE);
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, COOKBOOK_PLACE);
@@ -227,11 +326,23 @@ COOKBOOK_RESULT cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, s
                                   cudaStream_t stream = nullptr, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMemcpyPeer(void* to, int to_device, const void* from, int from_device,
                                size_t bytes, COOKBOOK_PLACE);
+inline cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* from, int from_device,
+                                       size_t bytes, cudaStream_t = nullptr, COOKBOOK_PLACE) {
+  return cudaMemcpyPeer(to, to_device, from, from_device, bytes, cookbook_place);
+}
+COOKBOOK_RESULT cudaMemcpy3D(const cudaMemcpy3DParms* parameters, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpy3DAsync(const cudaMemcpy3DParms* parameters,
+                                  cudaStream_t stream = nullptr, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMemset(void* to, int value, size_t bytes, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream = nullptr,
                                 COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height,
                              COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height,
+                                  cudaStream_t stream = nullptr, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent,
+                                  cudaStream_t stream = nullptr, COOKBOOK_PLACE);
 
 namespace cookbook::simt::program {
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes,
@@ -282,6 +393,22 @@ cudaError_t cudaHostUnregister(void* pointer, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaHostGetDevicePointer(COOKBOOK_POINTER device, void* host, unsigned flags,
                                          COOKBOOK_PLACE);
 cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const void* pointer);
+// One pool, which keeps nothing.
+inline cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t* pool, int) {
+  *pool = nullptr;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetMemPool(cudaMemPool_t* pool, int device) {
+  return cudaDeviceGetDefaultMemPool(pool, device);
+}
+inline cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t, cudaMemPoolAttr, void*) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemPoolTrimTo(cudaMemPool_t, size_t) { return cudaSuccess; }
+inline cudaError_t cudaMallocFromPoolAsync(COOKBOOK_POINTER pointer, size_t bytes, cudaMemPool_t,
+                                           cudaStream_t stream, COOKBOOK_PLACE) {
+  return cudaMallocAsync(pointer, bytes, stream, cookbook_place);
+}
 inline cudaError_t cudaMemPrefetchAsync(const void*, size_t, int, cudaStream_t = nullptr) {
   return cudaSuccess;
 }
@@ -332,6 +459,43 @@ inline cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 0;
   return cudaSuccess;
 }
+enum cudaDeviceP2PAttr {
+  cudaDevP2PAttrPerformanceRank = 1,
+  cudaDevP2PAttrAccessSupported = 2,
+  cudaDevP2PAttrNativeAtomicSupported = 3,
+  cudaDevP2PAttrCudaArrayAccessSupported = 4
+};
+inline cudaError_t cudaDeviceGetP2PAttribute(int* value, cudaDeviceP2PAttr, int, int) {
+  *value = 0;
+  return cudaErrorInvalidDevice;
+}
+cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags, COOKBOOK_PLACE);
+cudaError_t cudaDeviceDisablePeerAccess(int peer, COOKBOOK_PLACE);
+inline cudaError_t cudaInitDevice(int device, unsigned, unsigned, COOKBOOK_PLACE) {
+  return cudaSetDevice(device, cookbook_place);
+}
+inline cudaError_t cudaChooseDevice(int* device, const cudaDeviceProp*) {
+  *device = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaSetValidDevices(int*, int) { return cudaSuccess; }
+inline cudaError_t cudaGetDeviceFlags(unsigned* flags) {
+  *flags = cudaDeviceScheduleAuto | cudaDeviceMapHost;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetCacheConfig(cudaFuncCache* config) {
+  *config = cudaFuncCachePreferNone;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetSharedMemConfig(cudaSharedMemConfig* config) {
+  *config = cudaSharedMemBankSizeFourByte;
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceGetPCIBusId(char* text, int bytes, int) {
+  std::snprintf(text, static_cast<size_t>(bytes), "0000:00:00.0");
+  return cudaSuccess;
+}
+inline cudaError_t cudaCtxResetPersistingL2Cache() { return cudaSuccess; }
 enum cudaDriverEntryPointQueryResult {
   cudaDriverEntryPointSuccess = 0,
   cudaDriverEntryPointSymbolNotFound = 1,
@@ -371,6 +535,18 @@ inline cudaError_t cudaStreamCreate(cudaStream_t* stream, COOKBOOK_PLACE) {
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int,
                                                 COOKBOOK_PLACE) {
   return cudaStreamCreateWithFlags(stream, flags, cookbook_place);
+}
+inline cudaError_t cudaStreamSetAttribute(cudaStream_t, cudaStreamAttrID,
+                                          const cudaStreamAttrValue*) {
+  return cudaSuccess;
+}
+inline cudaError_t cudaStreamGetPriority(cudaStream_t, int* priority) {
+  *priority = 0;
+  return cudaSuccess;
+}
+inline cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t stream, unsigned,
+                                            COOKBOOK_PLACE) {
+  return cudaEventRecord(event, stream, cookbook_place);
 }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned, COOKBOOK_PLACE) {
   return cudaEventCreate(event, cookbook_place);
@@ -493,6 +669,12 @@ cudaError_t cudaOccupancyMaxPotentialBlockSize(int* grid, int* block, F*, size_t
           cookbook::simt::program::resident_blocks(*block, shared_bytes);
   return error;
 }
+template <class F>
+cudaError_t cudaOccupancyMaxPotentialBlockSizeWithFlags(int* grid, int* block, F* kernel,
+                                                        size_t shared_bytes = 0, int limit = 0,
+                                                        unsigned = 0) {
+  return cudaOccupancyMaxPotentialBlockSize(grid, block, kernel, shared_bytes, limit);
+}
 template <class Size, class F>
 cudaError_t cudaOccupancyMaxPotentialBlockSizeVariableSMem(int* grid, int* block, F* kernel,
                                                            Size bytes_of, int limit = 0) {
@@ -526,32 +708,36 @@ step:
 }  // namespace cookbook::simt::program
 
 template <class T>
-__forceinline__ T __nv_atomic_load_n(T* p, int order, int scope) {
+__forceinline__ T __nv_atomic_load_n(T* p, int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
   return cookbook::simt::program::in_scope(scope, [=] { return __atomic_load_n(p, order); });
 }
 template <class T>
-__forceinline__ void __nv_atomic_load(T* p, T* value, int order, int scope) {
+__forceinline__ void __nv_atomic_load(T* p, T* value, int order,
+                                      int scope = __NV_THREAD_SCOPE_SYSTEM) {
   *value = __nv_atomic_load_n(p, order, scope);
 }
 template <class T, class V>
-__forceinline__ void __nv_atomic_store_n(T* p, V value, int order, int scope) {
+__forceinline__ void __nv_atomic_store_n(T* p, V value, int order,
+                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {
   cookbook::simt::program::in_scope(scope, [=] {
     __atomic_store_n(p, static_cast<T>(value), order);
     return 0;
   });
 }
 template <class T>
-__forceinline__ void __nv_atomic_store(T* p, T* value, int order, int scope) {
+__forceinline__ void __nv_atomic_store(T* p, T* value, int order,
+                                       int scope = __NV_THREAD_SCOPE_SYSTEM) {
   __nv_atomic_store_n(p, *value, order, scope);
 }
 template <class T, class V>
-__forceinline__ T __nv_atomic_exchange_n(T* p, V value, int order, int scope) {
+__forceinline__ T __nv_atomic_exchange_n(T* p, V value, int order,
+                                         int scope = __NV_THREAD_SCOPE_SYSTEM) {
   return cookbook::simt::program::in_scope(
       scope, [=] { return __atomic_exchange_n(p, static_cast<T>(value), order); });
 }
 template <class T, class V>
 __forceinline__ bool __nv_atomic_compare_exchange_n(T* p, T* expected, V value, bool, int order,
-                                                    int, int scope) {
+                                                    int, int scope = __NV_THREAD_SCOPE_SYSTEM) {
   return cookbook::simt::program::in_scope(scope, [=] {
     return __atomic_compare_exchange_n(p, expected, static_cast<T>(value), false, order,
                                        __ATOMIC_RELAXED);
@@ -559,7 +745,8 @@ __forceinline__ bool __nv_atomic_compare_exchange_n(T* p, T* expected, V value, 
 }
 #define COOKBOOK_FETCH(NAME, ...)                                                        \
   template <class T, class V>                                                            \
-  __forceinline__ T __nv_atomic_fetch_##NAME(T* p, V v, int order, int scope) {          \
+  __forceinline__ T __nv_atomic_fetch_##NAME(T* p, V v, int order,                       \
+                                             int scope = __NV_THREAD_SCOPE_SYSTEM) {     \
     const T value = static_cast<T>(v);                                                   \
     return cookbook::simt::program::in_scope(scope, [=]() -> T { return __VA_ARGS__; }); \
   }
@@ -580,7 +767,7 @@ COOKBOOK_FETCH(min, ((void)order, atomicMin(p, value)))
 COOKBOOK_FETCH(max, ((void)order, atomicMax(p, value)))
 #undef COOKBOOK_FETCH_INTEGER
 #undef COOKBOOK_FETCH
-__forceinline__ void __nv_atomic_thread_fence(int order, int scope) {
+__forceinline__ void __nv_atomic_thread_fence(int order, int scope = __NV_THREAD_SCOPE_SYSTEM) {
   if (order == __NV_ATOMIC_RELAXED) return;
   scope <= __NV_THREAD_SCOPE_BLOCK ? __threadfence_block() : __threadfence();
 }
@@ -596,8 +783,10 @@ __forceinline__ void __nv_atomic_thread_fence(int order, int scope) {
 #undef __align__
 #undef __launch_bounds__
 #undef __cluster_dims__
+#ifndef COOKBOOK_HOST_SOURCE
 #define __CUDACC__ 1
 #define __NVCC__ 1
+#endif
 #define __CUDACC_VER_MAJOR__ 12
 #define __CUDACC_VER_MINOR__ 8
 #define __CUDACC_VER_BUILD__ 0

@@ -23,12 +23,24 @@ typedef curandRngType_t curandRngType;
 struct curandGenerator_st;
 typedef curandGenerator_st* curandGenerator_t;
 
+enum curandOrdering_t {
+  CURAND_ORDERING_PSEUDO_BEST = 100,
+  CURAND_ORDERING_PSEUDO_DEFAULT = 101,
+  CURAND_ORDERING_PSEUDO_SEEDED = 102,
+  CURAND_ORDERING_PSEUDO_LEGACY = 103,
+  CURAND_ORDERING_PSEUDO_DYNAMIC = 104
+};
+typedef curandOrdering_t curandOrdering;
+
 curandStatus_t curandCreateGenerator(curandGenerator_t* generator, curandRngType_t type);
 curandStatus_t curandCreateGeneratorHost(curandGenerator_t* generator, curandRngType_t type);
 curandStatus_t curandDestroyGenerator(curandGenerator_t generator);
 curandStatus_t curandSetPseudoRandomGeneratorSeed(curandGenerator_t generator,
                                                   unsigned long long seed);
 curandStatus_t curandSetGeneratorOffset(curandGenerator_t generator, unsigned long long offset);
+inline curandStatus_t curandSetGeneratorOrdering(curandGenerator_t, curandOrdering_t) {
+  return CURAND_STATUS_SUCCESS;
+}
 curandStatus_t curandSetStream(curandGenerator_t generator, cudaStream_t stream);
 curandStatus_t curandGenerate(curandGenerator_t generator, unsigned* to, size_t n, COOKBOOK_PLACE);
 curandStatus_t curandGenerateUniform(curandGenerator_t generator, float* to, size_t n,
@@ -39,3 +51,11 @@ curandStatus_t curandGenerateNormal(curandGenerator_t generator, float* to, size
                                     float deviation, COOKBOOK_PLACE);
 curandStatus_t curandGenerateNormalDouble(curandGenerator_t generator, double* to, size_t n,
                                           double mean, double deviation, COOKBOOK_PLACE);
+curandStatus_t curandGenerateLongLong(curandGenerator_t generator, unsigned long long* to, size_t n,
+                                      COOKBOOK_PLACE);
+curandStatus_t curandGenerateLogNormal(curandGenerator_t generator, float* to, size_t n, float mean,
+                                       float deviation, COOKBOOK_PLACE);
+curandStatus_t curandGenerateLogNormalDouble(curandGenerator_t generator, double* to, size_t n,
+                                             double mean, double deviation, COOKBOOK_PLACE);
+curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned* to, size_t n,
+                                     double mean, COOKBOOK_PLACE);

@@ -107,3 +107,40 @@ __forceinline__ float4 curand_normal4(curandStatePhilox4_32_10* s) {
   const float2 a = curand_normal2(s), b = curand_normal2(s);
   return make_float4(a.x, a.y, b.x, b.y);
 }
+__forceinline__ double2 curand_uniform2_double(curandStatePhilox4_32_10* s) {
+  const double x = curand_uniform_double(s);
+  return make_double2(x, curand_uniform_double(s));
+}
+__forceinline__ double2 curand_normal2_double(curandStatePhilox4_32_10* s) {
+  const double u = curand_uniform_double(s), v = curand_uniform_double(s);
+  const double radius = sqrt(-2.0 * log(u)), angle = 6.28318530717958648 * v;
+  return make_double2(radius * sin(angle), radius * cos(angle));
+}
+__forceinline__ double curand_log_normal_double(curandStatePhilox4_32_10* s, double mean,
+                                                double deviation) {
+  return exp(mean + deviation * curand_normal_double(s));
+}
+/// By as many uniform numbers as it takes; of a large mean the nearest normal one.
+inline unsigned curand_poisson(curandStatePhilox4_32_10* s, double mean) {
+  if (mean > 64) {
+    const double value = rint(mean + sqrt(mean) * curand_normal_double(s));
+    return value < 0 ? 0 : static_cast<unsigned>(value);
+  }
+  unsigned count = 0;
+  for (double left = exp(-mean), product = curand_uniform_double(s); product > left; ++count) {
+    product *= curand_uniform_double(s);
+  }
+  return count;
+}
+__forceinline__ void skipahead(unsigned long long n, curandStatePhilox4_32_10* s) {
+  const uint64_t ahead = s->used + n;
+  cookbook::simt::program::philox_skip(*s, ahead / 4);
+  cookbook::simt::program::philox(*s);
+  s->used = static_cast<uint32_t>(ahead % 4);
+}
+__forceinline__ void skipahead_sequence(unsigned long long n, curandStatePhilox4_32_10* s) {
+  const uint64_t high = (uint64_t{s->counter[3]} << 32 | s->counter[2]) + n;
+  s->counter[2] = static_cast<uint32_t>(high);
+  s->counter[3] = static_cast<uint32_t>(high >> 32);
+  cookbook::simt::program::philox(*s);
+}

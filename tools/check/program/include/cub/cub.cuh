@@ -18,10 +18,27 @@ struct Sum {
 };
 using Max = thrust::maximum<>;
 using Min = thrust::minimum<>;
-template <class Key, class Value>
+template <class Key_, class Value_>
 struct KeyValuePair {
+  typedef Key_ Key;
+  typedef Value_ Value;
   Key key;
   Value value;
+};
+/// The pair with the extreme value; of equal ones that with the smaller key.
+struct ArgMax {
+  template <class Key, class T>
+  KeyValuePair<Key, T> operator()(const KeyValuePair<Key, T>& a,
+                                  const KeyValuePair<Key, T>& b) const {
+    return b.value > a.value || (a.value == b.value && b.key < a.key) ? b : a;
+  }
+};
+struct ArgMin {
+  template <class Key, class T>
+  KeyValuePair<Key, T> operator()(const KeyValuePair<Key, T>& a,
+                                  const KeyValuePair<Key, T>& b) const {
+    return b.value < a.value || (a.value == b.value && b.key < a.key) ? b : a;
+  }
 };
 
 namespace detail {
@@ -34,9 +51,19 @@ __forceinline__ unsigned lanes() {
   const int first = thread_rank() / 32 * 32, rest = kThreads - first;
   return rest >= 32 ? ~0u : (1u << rest) - 1;
 }
+/// A T of any size, 8 bytes at a time; `shuffle` moves an unsigned long long.
+template <class T, class F>
+__forceinline__ T shuffle(const T& value, F shuffle) {
+  unsigned long long words[(sizeof(T) + 7) / 8] = {};
+  __builtin_memcpy(words, static_cast<const void*>(&value), sizeof(T));
+  for (unsigned long long& word : words) word = shuffle(word);
+  T result;
+  __builtin_memcpy(static_cast<void*>(&result), words, sizeof(T));
+  return result;
+}
 template <class T>
 __forceinline__ T shuffle_up(unsigned mask, T value, unsigned by, int width) {
-  return __shfl_up_sync(mask, value, by, width);
+  return shuffle(value, [=](auto word) { return __shfl_up_sync(mask, word, by, width); });
 }
 /// The sum of the lanes up to this one, in a segment of kWidth lanes.
 template <int kWidth, class T, class F>
@@ -65,9 +92,30 @@ class WarpScan {
     const T before = detail::shuffle_up(~0u, all, 1, kWidth);
     result = detail::thread_rank() % kWidth == 0 ? first : f(first, before);
   }
+  template <class F>
+  __forceinline__ void InclusiveScan(T value, T& result, F f, T& all) {
+    InclusiveScan(value, result, f);
+    all = Broadcast(result, kWidth - 1);
+  }
+  template <class F>
+  __forceinline__ void ExclusiveScan(T value, T& result, T first, F f, T& all) {
+    ExclusiveScan(value, result, first, f);
+    all = Broadcast(f(result, value), kWidth - 1);
+  }
   __forceinline__ void InclusiveSum(T value, T& result) { InclusiveScan(value, result, Sum()); }
+  __forceinline__ void InclusiveSum(T value, T& result, T& all) {
+    InclusiveScan(value, result, Sum(), all);
+  }
   __forceinline__ void ExclusiveSum(T value, T& result) {
     ExclusiveScan(value, result, T(), Sum());
+  }
+  __forceinline__ void ExclusiveSum(T value, T& result, T& all) {
+    ExclusiveScan(value, result, T(), Sum(), all);
+  }
+  __forceinline__ T Broadcast(T value, unsigned lane) {
+    return detail::shuffle(value, [lane](auto word) {
+      return __shfl_sync(~0u, word, static_cast<int>(lane), kWidth);
+    });
   }
 };
 
@@ -80,7 +128,9 @@ class WarpReduce {
   template <class F>
   __forceinline__ T Reduce(T value, F f) {
     for (int by = kWidth / 2; by > 0; by /= 2) {
-      value = f(value, __shfl_xor_sync(~0u, value, by, kWidth));
+      value = f(value, detail::shuffle(value, [by](auto word) {
+                  return __shfl_xor_sync(~0u, word, by, kWidth);
+                }));
     }
     return value;
   }
@@ -109,7 +159,9 @@ class BlockReduce {
   __forceinline__ T Reduce(T value, F f, int valid = kThreads) {
     const int rank = detail::thread_rank(), lane = rank % 32, first = rank - lane;
     for (int by = 16; by > 0; by /= 2) {
-      const T other = __shfl_down_sync(detail::lanes<kThreads>(), value, static_cast<unsigned>(by));
+      const T other = detail::shuffle(value, [by](auto word) {
+        return __shfl_down_sync(detail::lanes<kThreads>(), word, static_cast<unsigned>(by));
+      });
       if (lane + by < 32 && first + lane + by < valid) value = f(value, other);
     }
     if (lane == 0) storage_.of_warp[rank / 32] = value;
@@ -316,7 +368,28 @@ struct DeviceRadixSort {
   }
 };
 
+template <class T>
+struct CountingInputIterator : thrust::counting_iterator<T> {
+  using thrust::counting_iterator<T>::counting_iterator;
+};
+
 struct DeviceSelect {
+  template <class It, class Flags, class Out, class Count>
+  static cudaError_t Flagged(void* storage, size_t& bytes, It in, Flags flags, Out out, Count count,
+                             int n, cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      const auto end = thrust::copy_if(in, in + n, flags, out, [](bool flag) { return flag; });
+      thrust::fill(count, count + 1, static_cast<int>(end - out));
+    });
+  }
+  template <class It, class Out, class Count>
+  static cudaError_t Unique(void* storage, size_t& bytes, It in, Out out, Count count, int n,
+                            cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      const auto end = thrust::unique_copy(in, in + n, out);
+      thrust::fill(count, count + 1, static_cast<int>(end - out));
+    });
+  }
   template <class It, class Out, class Count, class F>
   static cudaError_t If(void* storage, size_t& bytes, It in, Out out, Count count, int n, F f,
                         cudaStream_t = nullptr, COOKBOOK_PLACE) {

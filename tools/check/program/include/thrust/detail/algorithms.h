@@ -246,6 +246,27 @@ std::pair<Keys, Out> reduce_by_key(It first, It last, Values values, Keys keys, 
 }
 COOKBOOK_POLICY(reduce_by_key)
 
+// Of many values at once: where each belongs, as a number.
+#define COOKBOOK_BOUNDS(NAME)                                                             \
+  template <class It, class Values, class Out, class... F>                                \
+  Out NAME(It first, It last, Values begin, Values end, Out out, F... f) {                \
+    detail::Call call("thrust::" #NAME);                                                  \
+    if (!call.in(detail::raw(first), detail::raw(last)) ||                                \
+        !call.in(detail::raw(begin), detail::raw(end)) ||                                 \
+        !call.to(detail::raw(out), end - begin)) {                                        \
+      return out;                                                                         \
+    }                                                                                     \
+    for (ptrdiff_t i = 0; i < end - begin; ++i) {                                         \
+      detail::raw(out)[i] =                                                               \
+          std::NAME(detail::raw(first), detail::raw(last), detail::raw(begin)[i], f...) - \
+          detail::raw(first);                                                             \
+    }                                                                                     \
+    return out + (end - begin);                                                           \
+  }
+COOKBOOK_BOUNDS(lower_bound)
+COOKBOOK_BOUNDS(upper_bound)
+#undef COOKBOOK_BOUNDS
+
 // Algorithms that read a range and give a number, or a place in it.
 #define COOKBOOK_OF_RANGE(NAME, PLACE)                                                     \
   template <class It, class... A>                                                          \
@@ -271,9 +292,54 @@ COOKBOOK_OF_RANGE(unique, detail::back(first, result))
 COOKBOOK_OF_RANGE(remove, detail::back(first, result))
 COOKBOOK_OF_RANGE(remove_if, detail::back(first, result))
 COOKBOOK_OF_RANGE(partition, detail::back(first, result))
+COOKBOOK_OF_RANGE(binary_search, result)
+COOKBOOK_OF_RANGE(lower_bound, detail::back(first, result))
+COOKBOOK_OF_RANGE(upper_bound, detail::back(first, result))
+COOKBOOK_OF_RANGE(stable_partition, detail::back(first, result))
 COOKBOOK_OF_RANGE(minmax_element, std::make_pair(detail::back(first, result.first),
                                                  detail::back(first, result.second)))
 #undef COOKBOOK_OF_RANGE
+
+template <class It, class F, class T>
+void replace_if(It first, It last, F f, const T& value) {
+  detail::Call call("thrust::replace_if");
+  if (!call.in(detail::raw(first), detail::raw(last))) return;
+  if (!call.to(detail::raw(first), last - first)) return;
+  std::replace_if(detail::raw(first), detail::raw(last), f, value);
+}
+COOKBOOK_POLICY(replace_if)
+template <class It, class T>
+void replace(It first, It last, const T& old, const T& value) {
+  thrust::replace_if(
+      first, last, [&](const auto& at) { return at == old; }, value);
+}
+COOKBOOK_POLICY(replace)
+template <class It, class Out, class F>
+Out adjacent_difference(It first, It last, Out out, F f) {
+  detail::Call call("thrust::adjacent_difference");
+  if (!call.in(detail::raw(first), detail::raw(last))) return out;
+  if (!call.to(detail::raw(out), last - first)) return out;
+  std::adjacent_difference(detail::raw(first), detail::raw(last), detail::raw(out), f);
+  return out + (last - first);
+}
+template <class It, class Out>
+Out adjacent_difference(It first, It last, Out out) {
+  return thrust::adjacent_difference(first, last, out, std::minus<>());
+}
+COOKBOOK_POLICY(adjacent_difference)
+template <class A, class B, class Out, class... F>
+Out merge(A first_a, A last_a, B first_b, B last_b, Out out, F... f) {
+  detail::Call call("thrust::merge");
+  const ptrdiff_t n = (last_a - first_a) + (last_b - first_b);
+  if (!call.in(detail::raw(first_a), detail::raw(last_a)) ||
+      !call.in(detail::raw(first_b), detail::raw(last_b)) || !call.to(detail::raw(out), n)) {
+    return out;
+  }
+  std::merge(detail::raw(first_a), detail::raw(last_a), detail::raw(first_b), detail::raw(last_b),
+             detail::raw(out), f...);
+  return out + n;
+}
+COOKBOOK_POLICY(merge)
 
 template <class It, class Out, class F>
 Out copy_if(It first, It last, Out out, F f) {
@@ -285,7 +351,32 @@ Out copy_if(It first, It last, Out out, F f) {
   }
   return out + found;
 }
+template <class It, class Flags, class Out, class F>
+requires(!std::is_base_of_v<policy, It>) Out copy_if(It first, It last, Flags flags, Out out, F f) {
+  detail::Call call("thrust::copy_if");
+  if (!call.in(detail::raw(first), detail::raw(last))) return out;
+  if (!call.in(detail::raw(flags), detail::raw(flags) + (last - first))) return out;
+  ptrdiff_t found = 0;
+  for (ptrdiff_t i = 0; i < last - first; ++i) {
+    if (f(detail::raw(flags)[i]) && call.to(detail::raw(out) + found, 1)) {
+      detail::raw(out)[found++] = detail::raw(first)[i];
+    }
+  }
+  return out + found;
+}
 COOKBOOK_POLICY(copy_if)
+template <class It, class Out>
+Out unique_copy(It first, It last, Out out) {
+  detail::Call call("thrust::unique_copy");
+  if (!call.in(detail::raw(first), detail::raw(last))) return out;
+  ptrdiff_t found = 0;
+  for (ptrdiff_t i = 0; i < last - first; ++i) {
+    if (i > 0 && detail::raw(first)[i] == detail::raw(first)[i - 1]) continue;
+    if (call.to(detail::raw(out) + found, 1)) detail::raw(out)[found++] = detail::raw(first)[i];
+  }
+  return out + found;
+}
+COOKBOOK_POLICY(unique_copy)
 template <class Map, class It, class Out>
 Out gather(Map first, Map last, It from, Out out) {
   detail::Call call("thrust::gather");

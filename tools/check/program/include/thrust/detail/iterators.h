@@ -181,7 +181,11 @@ using Value = typename std::iterator_traits<Raw<It>>::value_type;
 /// An iterator of the kind of `like`, at the same place as `at`.
 template <class It, class R>
 It back(It like, R at) {
-  return like + (at - raw(like));
+  if constexpr (requires { at - raw(like); }) {
+    return like + (at - raw(like));
+  } else {
+    return at;  // it cannot go back, as a std::ostream_iterator
+  }
 }
 
 /// Arithmetic of an iterator that only knows how to move and what it refers to.
