@@ -185,13 +185,18 @@ class Builder:
                 wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu, own)
                 if not wrong and "-fsanitize=thread" in self.flags["submission"]:
                     of_teacher, dump = (path.read_text(errors="replace") for path in (self.folder / "teacher.o.tsan", dumped))
-                    wrong = objects.uncounted(dump, made, own, of_teacher)
+                    wrong = objects.uncounted(dump, made, own, of_teacher) or self.of_the_book(dump, of_teacher, own)
                 if wrong:
                     raise assignments.BadSubmission(wrong)
                 objects.confine(made, confined, self.gpu)
             return self.link_worker(confined, folder / "box", slot)
         except sandbox.TooMuch as reason:
             raise DoesNotCompile(f"compiling {reason}") from None
+
+    def of_the_book(self, dump, of_teacher, own):
+        headers = {name: (assignments.ROOT / name).read_text() for name in self.assignment.headers if name not in self.assignment.files}
+        part = "\n".join(assignments.region_texts(self.assignment.text)) if self.assignment.regions else ""
+        return objects.of_the_book(dump, of_teacher, headers, part, own)
 
     def compare_tokens(self, texts, source, slot):
         """The compiler must read the same tokens as the lint did. `texts`: [(file, first line, text)]"""
