@@ -13,7 +13,7 @@ STEPS = {  # in the order of grading, with what a new assignment gives for each
     "claims": 20, "speed": 0,
 }
 LIMITS = {"seconds": 240, "cpu_seconds": 120, "memory_mb": 4096, "processes": 32, "output_mb": 64,
-          "kernel_seconds": 10, "compile_seconds": 120}
+          "kernel_seconds": 10, "compile_seconds": 60}
 # A whole file may include these; a prefix ends in a slash.
 SPEED = {"size", "samples", "baseline", "roof", "tiers"}
 # Of the roofs that a GPU has (tools/grading/roofs.cpp): those of memory, and those of arithmetic.

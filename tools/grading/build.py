@@ -201,15 +201,15 @@ class Builder:
     def compare_tokens(self, texts, source, slot):
         """The compiler must read the same tokens as the lint did. `texts`: [(file, first line, text)]"""
         for file, first, text in filter(lambda one: one[2], texts):
-            (source / "part.cu").write_text(lint.without_includes(text))
+            (source / "part").write_text(lint.without_includes(text))
             command = [self.flags.get("linker", self.flags["compiler"]), "-x", "c++", "-std=c++20", *lint.PREPROCESS[:-1],
-                       "/box/part.cu"]
+                       "/box/part"]
             status, said = self.run_compiler(command, source, slot)
             line = lint.read_differently(lint.without_includes(text), said if status == 0 else "")
             if line:
                 raise assignments.BadSubmission(f"{file}:{first + line - 1}: the compiler reads this in another way than it is "
                                                 "written: write it plainly")
-        (source / "part.cu").unlink(missing_ok=True)
+        (source / "part").unlink(missing_ok=True)
 
     def compare_includes(self, rules, own_files):
         """What the compiler read must be what it reads for the teacher's file; a whole file may read more of the book's
