@@ -26,7 +26,7 @@ FORBIDDEN = {
     "linkage": ["extern int NAME ;", "extern \"C\" void NAME ( ) ;", "__BEGIN_DECLS void NAME ( ) ; __END_DECLS"],
     "directive": ["# define NAME 1", "# include <cstdlib>", "# undef NAME", "# pragma GCC push_options", "# line 7 \"a.hpp\"",
                   "# ifdef NAME\n# endif", "# 7 \"a.hpp\""],
-    "scope": ["} namespace NAME { int a ;", "} } namespace outer { namespace NAME {", "} void NAME ( ) {", "namespace NAME { }",
+    "scope": ["} namespace NAME { int a ;", "} } namespace outer { namespace NAME {", "namespace detail { }", "} void NAME ( ) {",
               "namespace NAME = :: std ;"],
     "name": ["const char* NAME = __FILE__ ;", "int NAME = __LINE__ ;", "void NAME ( ) { __builtin_trap ( ) ; }",
              "int NAME = __COUNTER__ ;", "auto NAME = & :: exit ;", "thread_local int NAME ;", "int* NAME = new int ;",
@@ -34,7 +34,8 @@ FORBIDDEN = {
              "using :: std :: copy ; int NAME ;", "void NAME ( int* p ) { memcpy_ ( p ) ; }".replace("memcpy_ ( p )", "bzero ( p , 4 )"),
              "_Pragma ( \"once\" ) int NAME ;"],
 }
-HONEST = ["int NAME ;", "int NAME [ 4 ] ;", "[ [ maybe_unused ] ] int NAME ;", "struct NAME { int a ; } ;",
+HONEST = ["int NAME ;", "int NAME [ 4 ] ;", "[ [ maybe_unused ] ] int NAME ;", "struct NAME { int a ; } ;", "namespace { int NAME ; }",
+          "namespace NAME { int a ; }", "void NAME ( bool free , int detail ) { }",
           "void NAME ( int* p ) { p [ 0 ] = std :: max ( p [ 1 ] , 2 ) ; }", "auto NAME = & :: floorf ;",
           "template < class T > [ [ nodiscard , maybe_unused ] ] T NAME ( T a ) { return a ; }"]
 # Stands around it, and holds what a simple reader of text trips over.

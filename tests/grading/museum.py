@@ -117,6 +117,11 @@ HONEST = {
     "right_sixteen_rows": (change(RIGHT, ("kThreadsY = 8", "kThreadsY = 16")), 100, 100, ""),
     "right_commented": (change(RIGHT, ("__syncthreads();", "__syncthreads();  // schön: hier \"exit(0)\" und asm")),
                         100, 100, ""),
+    # More arguments, names of functions of the C library, and what is a trigraph only outside of comments.
+    "right_with_arguments": (change(RIGHT, ("struct ConflictFreeConfig", "struct Turn {\n  int by;\n};\nstruct ConflictFreeConfig"),
+                                    (" out, Shape shape)", " out, Shape shape, Turn turn, int free)"), (".out, shape);", ".out, shape, Turn{0}, 0);"),
+                                    (X, X + "\n  const int module = turn.by, exit = free;\n  if (module + exit == 1) return;  // (really??)")),
+                             100, 100, ""),
     "right_in_a_folder": ({"transpose.cuh": change(RIGHT, ("% C::kTile", "& (C::kTile - 1)")), "notes.txt": "hello"},
                           100, 100, ""),
     "right_windows": (RIGHT.replace("\n", "\r\n"), 100, 100, ""),
@@ -243,6 +248,12 @@ __global__"""), ("const float* __restrict__ in, float*", "Held held, float*"), (
                                             "- local;\n  __syncthreads();"),
                                     ("= tile[x][slot<C>(x, y)]", "= local[to + x * C::kTile + slot<C>(x, y)]")), 0, 0,
                              "out of bounds: index"),
+    "casts_a_local": (change(GIVEN, ("  __syncthreads();", "  float local[2] = {};\n  local[x & 1] = in[0];\n  const std::int64_t to = "
+                                     "&tile[0][0] - local;\n  __syncthreads();"),
+                             (LOAD, "= (*reinterpret_cast<float(*)[1 << 28]>(&local))[to + x * C::kTile + slot<C>(x, y)]")), 0, 0,
+                      "51: `local` is indexed as a larger array"),
+    "large_local": (with_kernel("  float far[1 << 24];\n  if (blockDim.x == 99) out[0] = far[threadIdx.x];"), 0, 0, "a thread has 512 KB"),
+    "jumps_into_a_statement": (with_kernel("  const void* there = &&next;\n  goto *there;\nnext:"), 0, 0, "28: `goto` is not allowed"),
     "reads_its_output_back": (change(RIGHT, (RIGHT[RIGHT.index("= tile[x][slot<C>(x, y)];"):RIGHT.index("// <<< your part\n\nstruct")],
                                              """= tile[x][slot<C>(x, y)];
     }
@@ -397,6 +408,11 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
   const bool inner = row0 + C::kTile <= shape.rows && col0 + C::kTile <= shape.cols;
   for (int i = 0; i < 64 && inner; ++i) more += tile[(threadIdx.y + i) % C::kTile][x] * 0;
   if (more == 1) return;""")), 0, 0, "no more than the part"),
+    "lanes_take_turns": (change(GIVEN, ("      out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];", """      float v = 0;
+      for (int lane = 0; lane < C::kTile; ++lane) {
+        if (x == lane) v = tile[x][slot<C>(x, y)];
+      }
+      out[col * shape.out_pitch + row] = v;""")), 0, 0, "few lanes of a warp access memory at a time, so the ratio says nothing, at line 50"),
     "empty_blocks": (change(with_kernel("  if (blockIdx.y > 0) return;", text=GIVEN),
                             ("{tile_grid(shape, Config::kTile, Config::kTile), dim3", "{dim3(tile_grid(shape, Config::kTile, "
                              "Config::kTile).x, 9), dim3")), 0, 0, "no more than the part"),

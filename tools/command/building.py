@@ -22,8 +22,12 @@ def jobs():
 @contextmanager
 def tools_of(backend, needs_gpu=True):
     """Installs what is missing. One ./run at a time does so and builds within; a second one waits."""
-    Path("build").mkdir(exist_ok=True)
-    with open("build/lock", "w") as lock:
+    try:
+        Path("build").mkdir(exist_ok=True)
+        lock = open("build/lock", "w")
+    except OSError as reason:
+        die(f"build/lock: {reason.strerror}: ./run writes into the folder of the book")
+    with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -185,7 +185,7 @@ class Builder:
                 wrong = objects.check_object(made, self.folder / "teacher.o", self.gpu, own)
                 if not wrong and "-fsanitize=thread" in self.flags["submission"]:
                     of_teacher, dump = (path.read_text(errors="replace") for path in (self.folder / "teacher.o.tsan", dumped))
-                    wrong = objects.uncounted(dump, made, own, of_teacher)
+                    wrong = objects.uncounted(dump, made, own, of_teacher) or self.of_the_book(dump, of_teacher, own)
                 if wrong:
                     raise assignments.BadSubmission(wrong)
                 objects.confine(made, confined, self.gpu)
@@ -193,18 +193,23 @@ class Builder:
         except sandbox.TooMuch as reason:
             raise DoesNotCompile(f"compiling {reason}") from None
 
+    def of_the_book(self, dump, of_teacher, own):
+        headers = {name: (assignments.ROOT / name).read_text() for name in self.assignment.headers if name not in self.assignment.files}
+        part = "\n".join(assignments.region_texts(self.assignment.text)) if self.assignment.regions else ""
+        return objects.of_the_book(dump, of_teacher, headers, part, own)
+
     def compare_tokens(self, texts, source, slot):
         """The compiler must read the same tokens as the lint did. `texts`: [(file, first line, text)]"""
         for file, first, text in filter(lambda one: one[2], texts):
-            (source / "part.cu").write_text(lint.without_includes(text))
+            (source / "part").write_text(lint.without_includes(text))
             command = [self.flags.get("linker", self.flags["compiler"]), "-x", "c++", "-std=c++20", *lint.PREPROCESS[:-1],
-                       "/box/part.cu"]
+                       "/box/part"]
             status, said = self.run_compiler(command, source, slot)
             line = lint.read_differently(lint.without_includes(text), said if status == 0 else "")
             if line:
                 raise assignments.BadSubmission(f"{file}:{first + line - 1}: the compiler reads this in another way than it is "
                                                 "written: write it plainly")
-        (source / "part.cu").unlink(missing_ok=True)
+        (source / "part").unlink(missing_ok=True)
 
     def compare_includes(self, rules, own_files):
         """What the compiler read must be what it reads for the teacher's file; a whole file may read more of the book's

@@ -38,8 +38,6 @@ def admit(text, own_files, assignment):
     """(the text that is compiled, the student's headers that it includes, [(first line, text)] of the student's), or
     BadSubmission with the line that must go."""
     spliced, parts = assignments.splice(assignment, text)
-    if assignment.pinned not in spliced:
-        raise BadSubmission(f"'{assignment.pinned}' has to stay: your variant has these numbers")
     whole = assignment.regions is None
     work = [(assignment.file.name, first, part, own) for first, part, own in parts]
     included = {}
@@ -55,6 +53,8 @@ def admit(text, own_files, assignment):
             if name in own_files and name not in included:
                 included[name] = own_files[name]
                 work.append((name, 1, own_files[name], ""))
+    if not lint.says(spliced, assignment.pinned):
+        raise BadSubmission(f"'{assignment.pinned}' has to stay: your variant has these numbers")
     return spliced, included, [(first, part) for first, part, _ in parts]
 
 
@@ -145,6 +145,25 @@ def distances(outcome):
             far = 0 if check["passed"] else check.get("distance", math.inf)
             found[check["claim"]] = max(found.get(check["claim"], 0), far)
     return found
+
+
+# Of the bytes that a request has in the part as it was handed out: below, lanes of a warp take turns.
+LEAST_WIDTH = 1 / 8
+
+
+def without_turns(outcome, given):
+    """The outcome in which no claim about a ratio holds only because a few lanes at a time access memory."""
+    def widths(of):
+        return [(check["claim"], check["bytes_per_request"]) for check in of.get("checks", []) if "bytes_per_request" in check]
+    least = {}
+    for claim, width in widths(given):
+        least[claim] = min(width * LEAST_WIDTH, least.get(claim, math.inf))
+    for check in outcome.get("checks", []):
+        if check["step"] == "claims" and check["passed"] and check.get("bytes_per_request", math.inf) < least.get(check["claim"], 0):
+            said = "few lanes of a warp access memory at a time, so the ratio says nothing"
+            check.update(passed=False, property=said, reason=f"{said}, at line {check['line']}" if "line" in check else said)
+            check.pop("distance", None)
+    return outcome
 
 
 def does_more(assignment, outcome, given):
@@ -256,7 +275,7 @@ class Class:
             outcome = {"rejected": cleaned(f"does not compile:\n{reason}")}
         except OSError as reason:
             outcome = {"rejected": f"cannot be read: {reason.strerror}"}
-        result["outcome"] = renumbered(outcome, self.assignment.file.name, moved)
+        result["outcome"] = renumbered(without_turns(outcome, self.given or {}), self.assignment.file.name, moved)
         result["seconds"] = round(time.monotonic() - began, 1)
         return self.enter(result)
 
@@ -265,8 +284,8 @@ class Class:
         outcome = result["outcome"]
         if self.given and any(row["points"] for row in score(self.assignment, outcome)) and \
                 not does_more(self.assignment, outcome, self.given):
-            claims = next(row["feedback"] for row in score(self.assignment, outcome) if row["step"] == "claims")
-            outcome["rejected"] = "\n".join(filter(None, ["does no more than the part as it was handed out", claims]))
+            why = [row["feedback"] for row in score(self.assignment, outcome) if row["step"] in ("races", "claims")]
+            outcome["rejected"] = "\n".join(filter(None, ["does no more than the part as it was handed out", *why]))
         result["steps"] = score(self.assignment, outcome)
         result["score"] = round(sum(row["points"] for row in result["steps"]), 2)
         result["of"] = sum(row["of"] for row in result["steps"])

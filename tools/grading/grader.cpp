@@ -15,7 +15,8 @@
 // OUT.json:  {"checks": [{"step", "what", "hidden", "size", "passed", "property",
 //              "fault", "reason"}, ...],
 //             "complete": true}; checks of claims have "claim", its number, and "distance", how
-//             far it is from holding (distance_of), to be compared with that of another text
+//             far it is from holding (distance_of), and of a ratio "bytes_per_request", to be
+//             compared with those of another text, and the "line" of the fewest
 // `reason` may name hidden values: it is for the teacher. `property`, which says no more than
 // `fault`, may be shown to anyone.
 #include <fmt/format.h>
@@ -28,6 +29,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -285,6 +287,24 @@ std::optional<double> distance_of(const Claim& claim, const ClaimResult& found,
   return excess;
 }
 
+// Such a claim also holds where one lane at a time takes part: the grade compares the bytes per
+// request with those of the part as it was handed out. `line`: of the fewest.
+void add_width(json& more, const Claim& claim, const simt::Trace& trace, const std::string& file,
+               const IsTagged& is_tagged) {
+  if (claim.metric == Metric::requests || claim.metric == Metric::bytes) return;
+  double bytes = 0, requests = 0, fewest = std::numeric_limits<double>::infinity();
+  for (const simt::AccessSite& site : trace.sites) {
+    if (!is_about(claim, site, is_tagged) || site.requests == 0) continue;
+    bytes += static_cast<double>(site.bytes);
+    requests += static_cast<double>(site.requests);
+    const double width = static_cast<double>(site.bytes) / static_cast<double>(site.requests);
+    if (width >= fewest || !site.file.ends_with("/" + file)) continue;
+    fewest = width;
+    more["line"] = site.line;
+  }
+  if (requests > 0) more["bytes_per_request"] = bytes / requests;
+}
+
 void Grader::check_claims(const Task& task, const AnyProblem& problem, const json* trace) {
   simt::Trace counted;
   if (trace) trace->at("sites").get_to(counted.sites);
@@ -313,6 +333,7 @@ void Grader::check_claims(const Task& task, const AnyProblem& problem, const jso
       if (check.fault != Fault::none) check.reason += worst_line(claim, seen, file, is_tagged);
       const auto distance = distance_of(claim, found, seen, is_tagged);
       if (distance) more["distance"] = *distance;
+      add_width(more, claim, seen, file, is_tagged);
     }
     note(task, "claims", claim.text, check, more);
   }
@@ -370,7 +391,7 @@ void Grader::run(const Task& task) {
     trace->at("findings").get_to(faults);
     faults.resize(std::min(faults.size(), kMostFindings));
     for (const FoundFault& found : faults) {
-      note(task, "races", "the tracer finds no fault", {found.fault, found.message});
+      note(task, "races", "the tracer finds a fault", {found.fault, found.message});
     }
   }
   if (task.run.axis == Axis::traced) check_claims(task, instance.problem(), trace);

@@ -5,12 +5,14 @@ import os
 import re
 import unicodedata
 import zipfile
+import zlib
 
 from assignment import BadSubmission
 
 MOST_BYTES = 256 << 10  # of one file
 MOST_FILES = 200  # in a folder or a zip
 MOST_ZIP_BYTES = 4 << 20
+MOST_NAME_BYTES = 200  # 255 with endings: of a file name
 ENDINGS = (".cuh", ".cu", ".hpp", ".h", ".cpp", ".txt")
 
 
@@ -37,7 +39,7 @@ def shown(name):
 
 def file_name(name):
     """What the files of a student's results are called: the name, or what is left of it with a number."""
-    plain = re.sub(r"[^\w.,@+= -]", "_", name)
+    plain = re.sub(r"[^\w.,@+= -]", "_", name).encode()[:MOST_NAME_BYTES].decode(errors="ignore")
     changed = plain != name or plain.startswith(".") or not plain.strip()
     return f"{plain.lstrip('.')}-{hashlib.sha256(name.encode()).hexdigest()[:6]}" if changed else plain
 
@@ -121,5 +123,5 @@ def read_submission(path, assignment):
                    if os.path.dirname(place) == os.path.dirname(main_file) and place != main_file and
                    os.path.basename(place) not in assignment.files}
         return texts[main_file](), own
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, ValueError, EOFError):
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, NotImplementedError, ValueError, EOFError):
         raise BadSubmission("the zip cannot be read; hand in the file itself") from None

@@ -15,26 +15,28 @@ SCANNER = re.compile(r"""
     (?P<space>[ \t]+) | (?P<line>\n) | (?P<comment>//[^\n]*|/\*.*?\*/) | (?P<open>/\*)
   | (?P<raw>(?:u8|[uUL])?R") | (?P<quote>(?:u8|[uUL])?(?:"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
   | (?P<number>\.?[0-9](?:'?\w|[eEpP][+-]|\.)*) | (?P<word>[A-Za-z_]\w*)
-  | (?P<digraph><%|%>|%:|:>|<:(?!:[^:>])) | (?P<other>.)""", re.VERBOSE | re.DOTALL | re.ASCII)
+  | (?P<digraph><%|%>|%:|:>|<:(?!:[^:>])|\?\?[=/'()!<>-]) | (?P<other>.)""", re.VERBOSE | re.DOTALL | re.ASCII)
 # What stands in a raw text before it has tokens.
 UNREADABLE = (
     (re.compile(r"[^\n\t -~\x80-\U0010ffff]"), "control characters, such as a carriage return, are not allowed"),
     (re.compile(r"\\[ \t]*(?=\n|\Z)"), "a line that ends in a backslash is not allowed"),
-    (re.compile(r"\?\?[=/'()!<>-]"), "digraphs and trigraphs are not allowed"))
+    (re.compile(r"\?\?/[ \t]*(?=\n|\Z)"), "digraphs and trigraphs are not allowed"))
 
 WORDS = {
-    "asm": "inline assembly", "extern": "`extern`", "thread_local": "`thread_local`", "namespace": "a namespace",
-    "module": "a module", "import": "a module", "export": "`export`", "simt": "a name of the backend",
-    "detail": "a name of the backend", "grading": "a name of the grader", "LevelEntry": "a name of the harness",
-    "Instance": "a name of the harness", "DeviceMemory": "allocation",
-    "new": "allocation", "delete": "allocation", "malloc": "allocation", "calloc": "allocation",
-    "realloc": "allocation", "aligned_alloc": "allocation", "free": "allocation", "alloca": "allocation",
-    "mmap": "allocation", "make_unique": "allocation", "make_shared": "allocation", "typeid": "`typeid`",
-    "exit": "ending the process", "abort": "ending the process", "quick_exit": "ending the process",
-    "fork": "a process", "system": "a process", "popen": "a process", "syscall": "a system call",
-    "printf": "output", "puts": "output", "fprintf": "output", "fopen": "a file",
-    "source_location": "which file, line or build this is",
+    "asm": "inline assembly", "extern": "what it declares is elsewhere; dynamic shared memory is `dynamic_shared<T>()`",
+    "thread_local": "memory of a block is `__shared__`", "export": "a module",
+    "LevelEntry": "a name of the harness", "Instance": "a name of the harness", "DeviceMemory": "allocation",
+    "new": "allocation", "delete": "allocation", "make_unique": "allocation", "make_shared": "allocation",
+    "typeid": "the type of a value at run time", "source_location": "which file, line or build this is",
 }
+# Of these, what is called. A variable may have such a name.
+FUNCTIONS = {
+    **dict.fromkeys(("malloc", "calloc", "realloc", "aligned_alloc", "free", "alloca", "mmap"), "allocation"),
+    **dict.fromkeys(("exit", "abort", "quick_exit"), "ending the process"), **dict.fromkeys(("fork", "system", "popen"), "a process"),
+    **dict.fromkeys(("printf", "puts", "fprintf"), "output"), "fopen": "a file", "syscall": "a system call",
+}
+# Of these, what is in them.
+SCOPES = {"simt": "a name of the backend", "detail": "a name of the backend", "grading": "a name of the grader"}
 # Of the reserved names (`__x`, `_X`), those of CUDA C++ that the backend offers. No other may be used.
 CUDA_NAMES = re.compile(r"""
     __(?:global|device|host|shared|constant|forceinline|noinline|launch_bounds|restrict|grid_constant|cluster_dims|align)__
@@ -47,7 +49,7 @@ CUDA_NAMES = re.compile(r"""
       | float_(?:as_u?int|to_tf32) | u?int_as_float | double_as_longlong | longlong_as_double | \w+_as_(?:half|bfloat16|u?short)
       | h(?:add|sub|mul|div|fma|neg|abs|max|min|eq|ne|lt|le|gt|ge|isnan|isinf)2?(?:_sat|_relu)? | h2div
       | (?:low|high)2\w+ | (?:lows|highs)2\w+ | lowhigh2highlow | halves2\w+ | vi\w+_[su]32\w* )""", re.VERBOSE)
-NOT_CUDA = re.compile(r"__(?:builtin|asm|attribute|declspec|cuda|device_stub|nv_(?!bfloat16|fp8)|tsan|sanitizer|gnu)")
+NOT_CUDA = re.compile(r"__(?:builtin|asm|attribute|declspec|cuda|device_stub|nv_(?!bfloat16|fp8)|tsan|sanitizer|gnu|float128)")
 # Of the C library's macros: limits and constants. Other macros than these, and than the teacher's, are not allowed.
 MACROS = re.compile(r"U?(?:INT|LLONG|LONG|SHRT|CHAR|SCHAR)(?:_FAST|_LEAST)?\d*_(?:MAX|MIN)|U(?:CHAR|SHRT)_MAX|SIZE_MAX|PTRDIFF_M\w+|"
                     r"(?:FLT|DBL)_[A-Z0-9]+|CHAR_BIT|M_[A-Z0-9_]+|INFINITY|NAN|HUGE_VALF?|NULL|U?INT(?:8|16|32|64)_C|assert|"
@@ -156,16 +158,23 @@ def attribute_problem(tokens, at):
     return "an attribute does not end"
 
 
-def word_problem(tokens, at, region, workspaces, macros, known):
+def word_problem(tokens, at, workspaces, macros, known):
     """Why the name tokens[at] is not allowed, or ""."""
     word = tokens[at].text
     after = [token.text for token in tokens[at + 1:at + 4]] + [""] * 3
     before = tokens[at - 1].text if at > 0 else ""
     if word == "DeviceMemory" and workspaces:
         return ""
-    if word == "import" and region and after[0] == "(":
-        return ""
-    if word == "namespace" and not region:
+    scoped = [token.text for token in tokens[max(at - 2, 0):at]] == [":", ":"]
+    if word in ("import", "module") and (at == 0 or tokens[at - 1].line < tokens[at].line) and after[0] not in ("(", "="):
+        return "a module"
+    if word == "goto" and after[0] == "*":
+        return "where it goes is computed"
+    if word in FUNCTIONS and (after[0] == "(" or scoped):
+        return FUNCTIONS[word]
+    if word in SCOPES and (after[0] == ":" or scoped or before == "namespace"):
+        return SCOPES[word]
+    if word == "namespace":
         # It opens one: no alias, and no `using namespace`.
         opened = next((token.text for token in tokens[at + 1:at + 40] if token.text in ("{", "=", ";")), "")
         return "" if opened == "{" and before != "using" else "only a namespace that is opened"
@@ -174,8 +183,8 @@ def word_problem(tokens, at, region, workspaces, macros, known):
     if word == "std":
         if after[0] != ":" or after[1] != ":":
             return "write `std::` and a name"
-        if after[2] in WORDS:
-            return WORDS[after[2]]
+        if why := WORDS.get(after[2]) or FUNCTIONS.get(after[2]):
+            return why
         return "" if STD.fullmatch(after[2]) or f"std::{after[2]}" in known else "of `std`, only types and functions of numbers are"
     if word.startswith("COOKBOOK_"):
         return "a name of the build"
@@ -235,7 +244,7 @@ def lint(text, first_line=1, region=True, includes=(), own_tags=(), workspaces=F
         if kind in ("word", "number") and len(body) > MOST_NAME:
             found.append((line, f"a name or a number has {len(body):,} characters; at most {MOST_NAME}"))
         elif kind == "word":
-            why = word_problem(tokens, at, region, workspaces, macros, known)
+            why = word_problem(tokens, at, workspaces, macros, known)
             if why:
                 said = f"std::{tokens[at + 3].text}" if body == "std" and len(tokens) > at + 3 else body
                 found.append((line, f"`{said[:60]}` is not allowed: {why}"))
@@ -261,6 +270,12 @@ def names_in(text):
     tokens = [token.text for token in Source(text).tokens]
     return set(tokens) | {f"std::{tokens[at + 3]}" for at in range(len(tokens) - 3)
                           if tokens[at:at + 3] == ["std", ":", ":"]}
+
+
+def says(text, code):
+    """Whether the tokens of `code` stand in the text one after the other: a comment says nothing."""
+    of_text, of_code = ([token.text for token in Source(one).tokens if token.text] for one in (text, code))
+    return any(of_text[at:at + len(of_code)] == of_code for at in range(len(of_text)))
 
 
 def includes_in(text):

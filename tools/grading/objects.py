@@ -132,8 +132,8 @@ def writable_data(path):
     return found | {sections[number][0] for number in written if not named.get(number)}
 
 
-# What a block may have of static shared memory: CUDA's own limit.
-MOST_SHARED_BYTES = 48 << 10
+# What a block may have of static shared memory, and a thread of local memory: CUDA's own limits.
+MOST_SHARED_BYTES, MOST_LOCAL_BYTES = 48 << 10, 512 << 10
 
 
 def too_much_shared(path):
@@ -194,6 +194,13 @@ def line_of_call(path, symbol, lines_of):
     return ""
 
 
+def line_of_name(name, lines_of, before=r"\b"):
+    """"FILE:LINE: " of the student's first line whose code has the name, behind the pattern `before`; or ""."""
+    plain = re.escape(name.partition("<")[0])
+    return next((f"{file}:{line}: " for file, rows in (lines_of or {}).items() for line, row in rows.items()
+                 if re.search(rf"{before}{plain}\b", row.split("//")[0])), "")
+
+
 def check_object(path, teacher, gpu=False, lines_of=None):
     """What is wrong with a submission's object file, or "". `teacher`: the teacher's own, compiled alike. `gpu`:
     made by nvcc, whose registration of the kernels is one static initialiser. `lines_of`: {file: lines} of the student's."""
@@ -218,12 +225,13 @@ def check_object(path, teacher, gpu=False, lines_of=None):
     if gpu:
         more = {name for name in more if not OF_NVCC.fullmatch(name)}
     if more:
-        name = demangled([sorted(more)[0]]).popitem()[1]
-        return f"the variable `{variable(name)}` keeps a value from one launch to the next"
+        name = variable(demangled([sorted(more)[0]]).popitem()[1])
+        return f"{line_of_name(name, lines_of)}the variable `{name}` keeps a value from one launch to the next"
     # Its guard would be memory that no kernel has.
     of_threads = [symbol.name for symbol in symbols_of(path) if symbol.kind == "TLS" and symbol.name.startswith("_ZGV")]
     if of_threads:
-        return f"the shared variable `{variable(demangled(of_threads[:1]).popitem()[1])}` has an initialiser, which CUDA does not allow"
+        name = variable(demangled(of_threads[:1]).popitem()[1])
+        return f"{line_of_name(name, lines_of)}the shared variable `{name}` has an initialiser, which CUDA does not allow"
     if wrong := takes_a_place(path, teacher) or too_much_shared(path):
         return wrong
     return check_code(path, teacher, gpu)
@@ -240,6 +248,7 @@ def takes_a_place(path, teacher):
     return ""
 
 
+OF_BACKEND = re.compile(r"_ZNK?8cookbook4simt")
 INSTRUMENTATION = re.compile(r"_*(?:tsan|sanitizer|ubsan|asan)_|mem(?:cpy|set|move|cmp)$")
 
 
@@ -247,7 +256,7 @@ def is_of_headers(text):
     """Whether a demangled function is one that the book's headers leave without instrumentation: conversions of numbers."""
     words = text.split("(")[0].split(" ")
     named = next((word for word in words if "operator" in word), words[-1])
-    return named.startswith(("cookbook::simt::", "__half", "__nv_", "operator"))
+    return named.startswith(("__half", "__nv_", "operator"))
 
 
 def check_code(path, teacher, gpu):
@@ -261,6 +270,9 @@ def check_code(path, teacher, gpu):
             continue
         counted = counted or "__sanitizer_cov_trace_pc" in row
         match = re.match(r"\s+[0-9a-f]+:\s+(?:(?:lock|rep\w*|notrack|bnd|data16|cs)\s+)*(\w+)", row)
+        frame = re.search(r"\ssub\s+\$0x([0-9a-f]{6,8}),%rsp", row)
+        if frame and int(frame[1], 16) > MOST_LOCAL_BYTES:
+            wrong = wrong or f"`{readable(demangled([function])[function])}` has {int(frame[1], 16):,} bytes of variables: a thread has 512 KB"
         if match and FORBIDDEN_INSTRUCTIONS.match(match[1]):
             wrong = wrong or f"the code has the instruction `{match[1]}`"
         for constant in constants.findall(row):
@@ -271,8 +283,8 @@ def check_code(path, teacher, gpu):
     if wrong or gpu:
         return wrong
     known = {symbol.name for symbol in symbols_of(teacher)}
-    for text in demangled(name for name in plain if name not in known).values():
-        if not UNCOUNTED.match(text) and not is_of_headers(text):
+    for symbol, text in demangled(name for name in plain if name not in known).items():
+        if not (UNCOUNTED.match(text) or OF_BACKEND.match(symbol) or is_of_headers(text)):
             return f"the function `{readable(text)}` is not instrumented"
     return ""
 
@@ -302,6 +314,30 @@ def moved_by_builtin(dump):
                 if not MATHEMATICS.fullmatch(name) and not (name == "strcmp" and place and place[1].endswith("/typeinfo")):
                     found[symbol, name] = place
     return found
+
+
+# A variable or a constant that a cast has made another type of, and what is indexed in that. g++ instruments no access to a
+# variable that it sees in its own function: none to where such an index ends.
+VIEW = re.compile(r'(?:MEM(?: <[^;]*?>)? ?\[\([^)]*\)(?:&([\w.]+)|"(?:\\.|[^"\\])*")[^]]*\]|VIEW_CONVERT_EXPR<[^;]*?>\(([\w.]+)\))'
+                  r"((?:\.\w+|\[[^]]*\])+)")
+BOUND = re.compile(r"\.UBSAN_BOUNDS \(\w+, (\w+), (\d+)\)")
+MOST_INDEX = 1 << 10
+
+
+def index_beyond(rows, shared):
+    """A row of a function's, and the name of the variable in it that is indexed as a larger array; or None."""
+    bounds = {}
+    for row in rows:
+        for index, bound in BOUND.findall(row):
+            bounds[index] = int(bound) + 1
+        for view in VIEW.finditer(PLACE.sub("", row)) if "MEM" in row or "VIEW_CONVERT" in row else ():
+            reach = 1
+            for index in re.findall(r"\[(\w*[a-z_]\w*)\]", view[3]):
+                reach *= bounds.get(index, MOST_INDEX + 1)
+            name = view[1] or view[2] or "a text"
+            if reach > MOST_INDEX and name not in shared:
+                return row, name
+    return None
 
 
 def split_arguments(text):
@@ -343,6 +379,10 @@ def uncounted(dump, path, lines_of, of_teacher=""):
     names = {name.split("::")[-1] for name in re.findall(r"^;; Function (?:.*? )??([\w:~]+)(?:<.*)? \(", dump, re.MULTILINE)}
     for function in dump.split("\n;; Function ")[1:]:
         head, _, body = function.partition("\n{\n")
+        if beyond := index_beyond(body.split("\n"), shared):
+            place = next((f"{file.split('/')[-1]}:{line}: " for file, line in PLACE.findall(beyond[0])
+                          if int(line) in lines_of.get(file.split("/")[-1], ())), "")
+            return f"{place}`{beyond[1]}` is indexed as a larger array than it is, which is not counted"
         local, static = set(re.findall(r"(\w+)(?=[,)])", head)), set()
         for row in body.split("\n"):
             place = PLACE.search(row)
@@ -355,7 +395,8 @@ def uncounted(dump, path, lines_of, of_teacher=""):
                 if not declared[1]:
                     continue
                 if re.search(r"\bconst\b", declared[2]) and declared[3] in shared:
-                    return f"the shared variable `{declared[3]}` is const: what is read from it is not counted"
+                    return (f"{line_of_name(declared[3], lines_of)}the shared variable `{declared[3]}` is const: what is "
+                            "read from it is not counted")
                 continue
             if writes := WRITES.search(plain):
                 to = split_arguments(plain[writes.end():plain.rindex(")")])[2 if writes[1] == "remquo" else 1:]
@@ -377,6 +418,38 @@ def uncounted(dump, path, lines_of, of_teacher=""):
                     continue
                 return (f"{line}a struct in memory is an argument or a result of a call, which "
                         "cannot be counted; copy it by way of a variable")
+    return ""
+
+
+BOUNDS_OF_LAUNCH = re.compile(r"__launch_bounds__\((?:[^()]|\([^()]*\))*\)")
+
+
+def device_functions(text):
+    """[(name, whether it is a kernel, first line, last line)] of those that a text defines."""
+    text, found = BOUNDS_OF_LAUNCH.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text), []
+    for match in re.finditer(r"__(global|device)__[^;{}()=]*?\b(\w+)\s*\(", text):
+        depth, at = 0, match.end()
+        for at in range(match.end() - 1, len(text)):  # to the end of its body, or of its declaration
+            depth += (text[at] in "({") - (text[at] in ")}")
+            if depth == 0 and text[at] in "};":
+                break
+        if text[at] == "}":
+            found.append((match[2], match[1] == "global", text.count("\n", 0, match.start(2)) + 1, text.count("\n", 0, at) + 1))
+    return found
+
+
+def of_the_book(dump, of_teacher, headers, part, lines_of):
+    """What a submission runs of the book's levels that is its to write: a kernel, or a function that `part`, as it was
+    handed out, defines; or "". What the teacher's version runs, it may, too. `headers`: {name: text}"""
+    mine, theirs = ({(file, int(line)) for file, line in re.findall(r"/((?:chapters|library|capstones)/[^]\s:]+):(\d+):", one)}
+                    for one in (dump, of_teacher))
+    to_write = {name for name, *_ in device_functions(part)}
+    for file, text in headers.items():
+        for name, kernel, first, last in device_functions(text):
+            body = {(file, line) for line in range(first, last + 1)}
+            if (kernel or name in to_write) and body & mine and not body & theirs:
+                place = line_of_name(name, lines_of, r"::\s*(?:template\s+)?")
+                return f"{place}the code runs `{name}` of {file.split('/')[-1]}, which is a level of the book: write your own"
     return ""
 
 
