@@ -4,8 +4,10 @@
 #pragma once
 
 // C++20 has a lerp(), and <math.h> another one without std::. nvcc's C++17 has none, and programs
-// have their own.
+// have their own. Where the library has been included before, it is too late.
+#ifndef _GLIBCXX_CMATH
 #define lerp cookbook_lerp
+#endif
 #include <math.h>
 
 #include <cmath>
