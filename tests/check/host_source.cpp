@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A source for the host compiler: none of CUDA's words, types and macros is there before an #include.
+// A source for the host compiler: no word, type or macro of CUDA is there before an #include.
 // exit: 0
 // prints: 8 bytes
 #include <cstdio>
