@@ -418,6 +418,59 @@ class Run(Scripts):
         self.assertNotIn("[Y/n]", shown)
         self.assertEqual(self.log(), "")  # setup builds nothing
 
+    def test_what_has_passed_and_is_unchanged_is_left_out(self):
+        self.noting("ctest")
+        for name in ("CMakeLists.txt", "CMakePresets.json", "common/a.hpp", "capstones/scan/ladder.hpp",
+                     "chapters/03_b/level_0_a.cuh", "chapters/03_b/README.md", "chapters/03_b/exercises/exercise_1_a.cuh"):
+            self.write(name, "")
+        record = self.root / "tests/passed.json"
+        record.parent.mkdir(exist_ok=True)
+        levels = "-LE ^maintainer$ -R ^(traced_)?(chapter_[0-9]+|capstone_(scan))([._]|$)"
+
+        def tested(*arguments, **more):
+            said = self.passes("test", *arguments, **more)[1]
+            tests = self.log("ctest").splitlines()[0].partition("--output-on-failure ")[2]
+            self.assertEqual("unchanged" in said, tests.startswith(levels))
+            self.assertEqual("--target levels" in self.log(), tests.startswith(levels))
+            return tests
+
+        self.assertEqual(tested(), "-LE ^maintainer$")  # there is no record
+        write = ["python3", "-B", str(self.root / "tools/command/unchanged.py"), "--write"]
+        said = subprocess.run(write, env=self.environment("simt"), capture_output=True, text=True, check=True).stdout
+        self.assertEqual(said, "tests/passed.json is of these sources\n")
+        self.assertEqual(tested(), levels)
+        self.assertEqual(tested("-V"), levels + " -V")
+        self.assertEqual(tested("--all"), "-LE ^maintainer$")
+        self.assertEqual(tested("--maintainer"), "")
+        # What a reader writes, and what no test is made of.
+        self.write("chapters/03_b/README.md", "mine")
+        self.write("chapters/03_b/exercises/exercise_1_a.cuh", "solved")
+        self.write("docs/a.md", "new")
+        self.assertEqual(tested(), levels)
+        # All else: an edit, a new file, one that is gone, another compiler, a GPU, a record that is none.
+        for name in ("common/a.hpp", "chapters/03_b/level_0_a.cuh", "CMakeLists.txt", "run", "tools/command/machine.py"):
+            was = (self.root / name).read_bytes()
+            (self.root / name).write_bytes(was + b"\n")
+            self.assertEqual(tested(), "-LE ^maintainer$", name)
+            (self.root / name).write_bytes(was)
+        self.assertEqual(tested(), levels)
+        self.write("common/b.hpp", "")
+        self.assertEqual(tested(), "-LE ^maintainer$")
+        (self.root / "common/b.hpp").rename(self.root / "docs/b.hpp")
+        (self.root / "common/a.hpp").rename(self.root / "docs/a.hpp")
+        self.assertEqual(tested(), "-LE ^maintainer$")
+        (self.root / "docs/a.hpp").rename(self.root / "common/a.hpp")
+        self.assertEqual(tested(), levels)
+        self.compiler("13.3.0")
+        self.assertEqual(tested(), "-LE ^maintainer$")
+        self.compiler("12.2.0")
+        self.gpu("release 12.8, V12.8.93")
+        self.write("build/cuda/CMakeCache.txt", "")
+        self.assertEqual(tested(backend="cuda"), "-LE ^maintainer$")
+        for text in ("", "[]", "{}", '{"machine": 1, "sources": 2}'):
+            record.write_text(text)
+            self.assertEqual(tested(), "-LE ^maintainer$", text)
+
     def test_what_only_maintainers_keep_true_is_left_out(self):
         self.noting("ctest")
         for arguments, tests in (((), "-LE ^maintainer$"), (("--maintainer",), ""),

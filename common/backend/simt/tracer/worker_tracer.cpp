@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
 namespace cookbook::simt::tracing {

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""What has passed every test and has not changed since: `./run test` does not test it again.
+
+tests/passed.json says of which sources, compiler and kind of machine that is true. A maintainer writes it before a
+commit that `.ci/run` then passes: python3 tools/command/unchanged.py --write"""
+import hashlib
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+
+from machine import says
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORD = "tests/passed.json"
+FOLDERS = ("capstones", "chapters", "common", "library", "plots", "tests", "tools")
+FILES = ("CMakeLists.txt", "CMakePresets.json", "run")
+# Not what the tests left out are made of: texts and pictures, and the files that a student is asked to edit.
+NOT_TESTED = (".md", ".svg", ".png", ".pyc")
+
+
+def sources(root):
+    """The files that the tests depend on, in order."""
+    found = [root / name for name in FILES]
+    for folder in FOLDERS:
+        for path in sorted((root / folder).rglob("*")):
+            names = path.relative_to(root).parts
+            is_exercise = names[0] == "chapters" and "exercises" in names and path.suffix == ".cuh"
+            if path.suffix not in NOT_TESTED and not is_exercise and not any(name.startswith(".") for name in names):
+                found.append(path)
+    return [path for path in found if path.is_file() and path != root / RECORD]
+
+
+def digest(root=ROOT):
+    """A hash of the sources: each one's path, and what is in it."""
+    total = hashlib.sha256()
+    for path in sources(root):
+        total.update(f"{path.relative_to(root)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return total.hexdigest()
+
+
+def machine():
+    """What else decides whether a test passes: "g++ 12, x86_64"."""
+    compiler = os.environ.get("CXX") or "g++"
+    return f"{Path(compiler).name} {says(compiler, '-dumpfullversion').strip().partition('.')[0]}, {platform.machine()}"
+
+
+def has_passed(root=ROOT):
+    """Whether these sources passed every test, compiled as they are here."""
+    try:
+        record = json.loads((root / RECORD).read_text())
+        return record["machine"] == machine() and record["sources"] == digest(root)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] not in ([], ["--write"]):
+        sys.exit(f"usage: {sys.argv[0]} [--write]")
+    if sys.argv[1:]:
+        (ROOT / RECORD).write_text(json.dumps({"machine": machine(), "sources": digest()}, indent=1) + "\n")
+    print(f"{RECORD} is {'of these sources' if has_passed() else 'of other sources or another compiler: ./run test runs every test'}")
