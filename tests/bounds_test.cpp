@@ -153,7 +153,7 @@ class BoundsTest : public testing::Test {
   const Ladder& ladder_;
 };
 
-const bool kRegistered = [] {
+const bool kBoundsRegistered = [] {
   for (const Ladder& ladder : tested_chapter().ladders) {
     register_test<BoundsTest>(tested_prefix() + "_bounds", ladder.name, std::cref(ladder));
   }

@@ -175,7 +175,7 @@ class LaunchesTest : public testing::Test {
   }
 };
 
-const bool kRegistered = register_test<LaunchesTest>(tested_prefix(), "launches_as_listed");
+const bool kLaunchesRegistered = register_test<LaunchesTest>(tested_prefix(), "launches_as_listed");
 
 }  // namespace
 }  // namespace cookbook

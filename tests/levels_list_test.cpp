@@ -70,8 +70,8 @@ class LevelsListTest : public testing::Test {
   }
 };
 
-const bool kRegistered = !tested_chapter().is_capstone() &&
-                         register_test<LevelsListTest>(tested_prefix(), "levels_as_listed");
+const bool kListRegistered = !tested_chapter().is_capstone() &&
+                             register_test<LevelsListTest>(tested_prefix(), "levels_as_listed");
 
 }  // namespace
 }  // namespace cookbook

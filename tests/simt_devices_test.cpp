@@ -118,7 +118,8 @@ class ClaimsTest : public testing::Test {
 };
 
 const bool kClaims = register_test<ClaimsTest>(tested_prefix(), "claims_on_any_number_of_sms");
-const bool kRegistered = register_test<DevicesTest>(tested_prefix(), "every_device_of_the_table");
+const bool kDevicesRegistered =
+    register_test<DevicesTest>(tested_prefix(), "every_device_of_the_table");
 
 }  // namespace
 }  // namespace cookbook

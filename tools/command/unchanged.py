@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What has passed every test and has not changed since: `./run test` does not test it again.
+"""Whether all tests have passed with what is here: then `./run test` tests every level shortly, and nothing else.
 
 tests/passed.json says of which sources, compiler and kind of machine that is true. A maintainer writes it before a
 commit that `.ci/run` then passes: python3 tools/command/unchanged.py --write"""
