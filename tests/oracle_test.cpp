@@ -18,8 +18,10 @@
 #include "chapters/09_online_softmax/problem.hpp"
 #include "chapters/10_flash_attention/sidebar_masks.hpp"
 #include "chapters/11_autotuning/attention_problem.hpp"
-#include "chapters/13_attention_backward/problem.hpp"
 #include "chapters/11_autotuning/rope_problem.hpp"
+#include "chapters/12_fp8/problem.hpp"
+#include "chapters/13_attention_backward/problem.hpp"
+#include "chapters/14_blackwell/problem.hpp"
 #include "tests/references.hpp"
 #include "tests/special_values.hpp"
 
@@ -956,6 +958,93 @@ TEST(AttentionBackward, GradientsAreDirectionalDerivatives) {
       EXPECT_NEAR(slope, difference, 0.02 * std::sqrt(size_of_terms)) << name << ", " << causal;
     }
   }
+}
+
+// q, o and k so that every weight is 1; do and v hold 1, and so dp = d and ds = d.
+TEST(AttentionBackward, TheBoundsAtTwoSizes) {
+  const double p_error = std::expm1(0x1p-20) + 0x1p-126;
+  for (const int queries : {1, 2}) {
+    Gradients problem = Gradients::make({1, 1, 1, queries, 1, 64}, {}, false);
+    HostTensors at = zeros(problem);
+    for (int x = 0; x < 64; ++x) {
+      for (int i = 0; i < queries; ++i) at["q"].set(i, x, 1), at["do"].set(i, x, 1);
+      at["v"].set(0, x, 1);
+    }
+    problem.begin_reference(at);
+    // Of each query 2^-8 for rounding p, and 2 n + 8 u; half an ulp of 1 or 2.
+    const Row dv = reference(problem, at, "dv", 0);
+    EXPECT_EQ(dv.value[63], queries);
+    const double ulps = (2 * queries + 8) * kU;
+    expect_equal(dv.bound[63],
+                 queries * (p_error + 0x1p-8 + ulps * (1 + p_error)) + queries * 0x1p-8, "dv");
+    // dp is off by 2 d u d, and by 4 u of itself; ds = 64 is rounded by 2^-2, dk = 8 n by 2^-5 n.
+    const double ds_error =
+        (1 + p_error) * ((128 + 4) * 64 * kU + 64 * 0x1p-149) + 64 * p_error + 0x1p-149;
+    const Row dk = reference(problem, at, "dk", 0);
+    EXPECT_EQ(dk.value[63], 8 * queries);
+    expect_equal(dk.bound[63],
+                 queries * (ds_error + 0x1p-2 + ulps * (64 + ds_error)) / 8 + queries * 0x1p-5,
+                 "dk");
+  }
+}
+
+// ---- products with scales -----------------------------------------------------------------------
+
+// C[0][0] of rows of ones and of 1, -1, 1 ..., with these scales of A's blocks.
+Row alternating_blocks(std::int64_t k, const std::vector<float>& scales) {
+  const auto problem = fp8::Problem::make({1, 1, k}, {});
+  HostTensors at = zeros(problem);
+  for (std::int64_t i = 0; i < k; ++i) at["a"].set(0, i, 1), at["b"].set(0, i, i % 2 ? -1 : 1);
+  for (std::size_t block = 0; block < scales.size(); ++block) {
+    at["scale_a"].set(static_cast<std::int64_t>(block), 0, scales[block]);
+    at["scale_b"].set(0, static_cast<std::int64_t>(block), 1);
+  }
+  return reference(problem, at, "c", 0);
+}
+
+TEST(ScaledFp8, TheBoundAtTwoSizes) {
+  // 32 terms of 1 and their sum lose a unit of 2^-13 each; of 128 additions and a block 2^-24.
+  const Row one = alternating_blocks(32, {1});
+  EXPECT_EQ(one.value[0], 0);
+  expect_equal(one.bound[0], 33 * 0x1p-13 + 129 * 32 * kU + 0x1p-16, "one step");
+  expect_equal(alternating_blocks(32, {-4}).bound[0], 4 * (33 * 0x1p-13 + 129 * 32 * kU) + 0x1p-14,
+               "a scale of -4");
+  // Four steps, each of which may lose 2^-13 of what the ones before it have lost; and one.
+  const double lost = 33 * (std::pow(1 + 0x1p-13, 4) - 1) + 33 * 0x1p-13;
+  expect_equal(alternating_blocks(160, {1, 1}).bound[0], lost + 130 * 160 * kU + 0x1p-14,
+               "two blocks");
+}
+
+// C[0][0] of rows of ones and of `right`, which repeats, all scales 1. `one`: the bits of a scale.
+template <class F>
+Row scaled_ones(std::int64_t k, std::uint8_t left, std::vector<std::uint8_t> right,
+                std::uint8_t one) {
+  const auto problem = microscaling::Problem<F>::make({1, 1, k}, {});
+  HostTensors at = zeros(problem);
+  for (std::int64_t i = 0; i < problem.row_bytes(); ++i) {
+    at["a"].template data<std::uint8_t>()[i] = left;
+    at["b"].template data<std::uint8_t>()[i] = right[static_cast<std::size_t>(i) % right.size()];
+  }
+  for (const char* name : {"scale_a", "scale_b"}) {
+    std::fill_n(at[name].template data<std::uint8_t>(), at[name].spec.cols, one);
+  }
+  return reference(problem, at, "c", 0);
+}
+
+TEST(Microscaling, TheBoundAtTwoSizes) {
+  using microscaling::Mxfp8, microscaling::Nvfp4;
+  // Terms of 1, which cancel: each loses 2^-24, the sum and the result as much.
+  const std::vector<std::uint8_t> alternating{0x38, 0xb8};
+  EXPECT_EQ(scaled_ones<Mxfp8>(32, 0x38, alternating, 127).value[0], 0);
+  expect_equal(scaled_ones<Mxfp8>(32, 0x38, alternating, 127).bound[0], 34 * kU + 0x1p-27, "32");
+  expect_equal(scaled_ones<Mxfp8>(64, 0x38, alternating, 127).bound[0], 68 * kU + 0x1p-26, "64");
+  // e2m1: 2 is 1, 10 is -1; an instruction adds 64 terms.
+  EXPECT_EQ(scaled_ones<Nvfp4>(64, 0x22, {0xa2}, 0x38).value[0], 0);
+  expect_equal(scaled_ones<Nvfp4>(64, 0x22, {0xa2}, 0x38).bound[0], 66 * kU + 0x1p-26, "NVFP4");
+  // A sum that grows: 32 after the first instruction, which has lost 66 u by then.
+  const Row sum = scaled_ones<Mxfp8>(64, 0x38, {0x38}, 127);
+  EXPECT_EQ(sum.value[0], 64);
+  expect_equal(sum.bound[0], 66 * kU + 34 * (32 + 66 * kU) * kU + 64 * kU + 0x1p-2, "a sum of 64");
 }
 
 }  // namespace
