@@ -30,7 +30,8 @@ class Scripts(Tree):
         self.write("chapters/contents.txt", "0 a A\n11 b B: why\n")
         self.write("build/simt/CMakeCache.txt", "")
         for chapter, status in ((0, 3), (11, 0)):
-            self.script(f"build/simt/chapter-{chapter}", f'echo "{chapter}: $*"; exit {status}')
+            self.script(f"build/simt/chapter-{chapter}", 'case "$*" in --list) echo "main: first (MxN)"; exit;; esac; '
+                                                         f'echo "{chapter}: $*"; exit {status}')
             self.script(f"build/simt/exercises/chapter-{chapter}", f'echo "exercises of {chapter}: $*"; exit {status}')
 
     def take(self, *names):
@@ -100,7 +101,16 @@ class Scripts(Tree):
 class Run(Scripts):
     def test_every_chapter_runs_and_one_failure_is_remembered(self):
         self.expect(self.run_it("all", "--check"), 3, "0: --check\n11: --check\n")
-        self.assertEqual(self.run_it().stdout, "0: \n11: \n")
+
+    def test_without_a_gpu_the_first_ladders_are_enough(self):
+        done = self.run_it()
+        self.assertEqual(done.stdout, "0: --ladder main\n11: --ladder main\n")
+        self.assertIn("./run 9 runs all of chapter 9", done.stderr)
+        self.gpu("release 12.8, V12.8.93")
+        self.write("build/cuda/CMakeCache.txt", "")
+        for chapter in (0, 11):
+            self.script(f"build/cuda/chapter-{chapter}", f'echo "{chapter}: $*"')
+        self.assertEqual(self.passes(backend="cuda")[0], "0: \n11: \n")
 
     def test_each_chapter_writes_a_file_of_its_own(self):
         self.assertEqual(self.run_it("all", "--json", "a b.json", "--hot").stdout,
@@ -123,12 +133,12 @@ class Run(Scripts):
                               ("[ 40%] Built target chapter-0", "[100%] Built target chapter-11")):
             (self.root / "ran").unlink(missing_ok=True)
             self.build(first, "await ran", second)  # would wait for ever, were all built first
-            self.expect(self.run_it(), 0, "0\n11: \n")
+            self.expect(self.run_it(), 0, "0\n11: --ladder main\n")
 
     def test_a_chapter_that_does_not_compile_leaves_the_results_of_those_before(self):
         self.build("[7/9] Linking CXX executable chapter-0", "level_1.cuh:3: error: a slip", "exit 1")
         done = self.run_it()
-        self.expect(done, 1, "0: \n")
+        self.expect(done, 1, "0: --ladder main\n")
         self.assertRegex(done.stderr, r"(?s)error: a slip.*run: the build failed\n$")
 
     def test_another_run_may_build_once_all_is_built(self):
@@ -186,7 +196,7 @@ class Run(Scripts):
             self.gpu(release)
             why = f"nvcc {found} is older than 12.8: using the SIMT backend on the CPU\n"
             self.expect(self.run_it("--print-backend", backend=None), 0, "simt\n", why)
-            self.expect(self.run_it("11", "--list", backend=None), 0, "11: --list\n",
+            self.expect(self.run_it("11", "--list", backend=None), 0, "main: first (MxN)\n",
                         why + "Building (simt: chapter-11) ...\n")
             # Asked for the CPU, nobody needs to know.
             self.assertEqual(self.run_it("--print-backend", backend="simt").stderr, "")
