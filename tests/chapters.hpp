@@ -48,10 +48,10 @@ inline bool has_all_layouts() {
          std::getenv("COOKBOOK_WRITE_SKIPS");
 }
 
-/// Whether to test a few layouts only of a chapter that has all: what is unchanged since it passed
+/// Whether a few layouts are enough, and one kind of inputs: for what is unchanged since it passed
 /// with all of them (tools/command/unchanged.py).
-inline bool wants_few_layouts() {
-  return std::getenv("COOKBOOK_FEW_LAYOUTS") && !std::getenv("COOKBOOK_WRITE_SKIPS");
+inline bool is_short_test() {
+  return std::getenv("COOKBOOK_SHORT_TEST") && !std::getenv("COOKBOOK_WRITE_SKIPS");
 }
 
 /// Registers the test `Test(arguments...)`. Of a std::cref, the object must outlive it.

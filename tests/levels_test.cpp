@@ -85,7 +85,7 @@ class LevelTest : public testing::Test {
         if (running) note_case(run.what, "");
         note(run, check_far_rows(level_, ladder_, layout));
       }
-    } else if (axis_ == Axis::layouts && has_all_layouts() && !wants_few_layouts()) {
+    } else if (axis_ == Axis::layouts && has_all_layouts() && !is_short_test()) {
       for (const LayoutCase& layout : layout_cases(ladder_)) {
         const CaseDevice device(layout);
         expect_right({layout.text(),
@@ -221,7 +221,7 @@ class LevelTest : public testing::Test {
   }
 
   void compare_skips() {
-    if (!is_listed_device() || (axis_ == Axis::layouts && wants_few_layouts())) return;
+    if (!is_listed_device() || (axis_ == Axis::layouts && is_short_test())) return;
     const std::string level = ladder_.name + "/" + level_.name;
     if (std::getenv("COOKBOOK_WRITE_SKIPS")) {
       skips().set(level, axis_name(axis_), skipped_);
@@ -354,12 +354,13 @@ const bool kLevelsRegistered = [] {
   register_test<NamesTest>(tested_prefix(), "NamesAreIdentifiers");
   for (const Ladder& ladder : tested_chapter().ladders) {
     const bool has_far_rows =
-        has_all_layouts() && !wants_few_layouts() && !far_row_cases(ladder).empty();
+        has_all_layouts() && !is_short_test() && !far_row_cases(ladder).empty();
     for (const Axis axis : {Axis::shapes, Axis::inputs, Axis::layouts, Axis::far_rows, Axis::empty,
                             Axis::schedules, Axis::repeats}) {
       for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
         const LevelEntry& level = ladder.levels[i];
         const bool is_last = i + 1 == ladder.levels.size();
+        if (axis == Axis::inputs && is_short_test()) continue;
         if (axis == Axis::schedules && !device_info().is_simt) continue;
         if (axis == Axis::far_rows && (!device_info().is_simt || !has_far_rows)) continue;
         if (axis == Axis::repeats && (device_info().is_simt || !is_last)) continue;

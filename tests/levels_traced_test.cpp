@@ -291,8 +291,7 @@ const bool kRegistered = [] {
     for (std::size_t i = 0; i < ladder.levels.size(); ++i) {
       add_test<TracedLevelTest>(ladder, i, "");
       if (!more_traced_sizes(ladder).empty()) add_test<TracedSizesTest>(ladder, i, "_sizes");
-      if (has_all_layouts() && !wants_few_layouts())
-        add_test<TracedLayoutsTest>(ladder, i, "_layouts");
+      if (has_all_layouts() && !is_short_test()) add_test<TracedLayoutsTest>(ladder, i, "_layouts");
     }
   }
   return true;

@@ -301,7 +301,7 @@ def test(arguments):
             build_for_tests(backend, [*which, *arguments])
     elif not maintainer and not everything and is_unchanged():
         say("Nothing but exercises has changed since all tests passed: a short test of every level (--all: everything)")
-        os.environ["COOKBOOK_FEW_LAYOUTS"] = "1"  # for tests/chapters.hpp
+        os.environ["COOKBOOK_SHORT_TEST"] = "1"  # for tests/chapters.hpp
         folders = sorted(ladder.parent.name for ladder in Path("capstones").glob("*/ladder.hpp"))
         which += ["-R", f"^(traced_)?(chapter_[0-9]+|capstone_({'|'.join(folders)}))([._]|$)"]
         prepare("levels")
