@@ -429,7 +429,7 @@ class Run(Scripts):
         self.assertEqual(self.log(), "")  # setup builds nothing
 
     def test_what_has_passed_and_is_unchanged_is_left_out(self):
-        self.noting("ctest")
+        self.script("bin/ctest", f'echo "$* ${{COOKBOOK_SHORT_TEST:+(short)}}" >>"{self.root}/ctest.log"')
         for name in ("CMakeLists.txt", "CMakePresets.json", "common/a.hpp", "capstones/scan/ladder.hpp",
                      "chapters/03_b/level_0_a.cuh", "chapters/03_b/README.md", "chapters/03_b/exercises/exercise_1_a.cuh"):
             self.write(name, "")
@@ -439,7 +439,9 @@ class Run(Scripts):
 
         def tested(*arguments, **more):
             said = self.passes("test", *arguments, **more)[1]
-            tests = self.log("ctest").splitlines()[0].partition("--output-on-failure ")[2]
+            tests, short, _ = self.log("ctest").splitlines()[0].partition("--output-on-failure ")[2].partition("(short)")
+            tests = tests.strip()
+            self.assertEqual(bool(short), tests.startswith(levels))
             self.assertEqual("a short test" in said, tests.startswith(levels))
             self.assertEqual("--target levels" in self.log(), tests.startswith(levels))
             return tests
