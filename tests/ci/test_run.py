@@ -458,6 +458,7 @@ class Run(Scripts):
         self.write("chapters/03_b/README.md", "mine")
         self.write("chapters/03_b/exercises/exercise_1_a.cuh", "solved")
         self.write("docs/a.md", "new")
+        self.write("tests/gpu_record.json", "{}")
         self.assertEqual(tested(), levels)
         # All else: an edit, a new file, one that is gone, another compiler, a GPU, a record that is none.
         for name in ("common/a.hpp", "chapters/03_b/level_0_a.cuh", "CMakeLists.txt", "run", "tools/command/machine.py"):

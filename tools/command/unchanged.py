@@ -16,8 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORD = "tests/passed.json"
 FOLDERS = ("capstones", "chapters", "common", "library", "plots", "tests", "tools")
 FILES = ("CMakeLists.txt", "CMakePresets.json", "run")
-# Not what the tests left out are made of: texts and pictures, and the files that a student is asked to edit.
-NOT_TESTED = (".md", ".svg", ".png", ".pyc")
+# Not what tests depend on: texts, pictures, and records of what was measured.
+NOT_TESTED = (".md", ".svg", ".png", ".pyc", "_record.json")
 
 
 def sources(root):
@@ -26,8 +26,8 @@ def sources(root):
     for folder in FOLDERS:
         for path in sorted((root / folder).rglob("*")):
             names = path.relative_to(root).parts
-            is_exercise = names[0] == "chapters" and "exercises" in names and path.suffix == ".cuh"
-            if path.suffix not in NOT_TESTED and not is_exercise and not any(name.startswith(".") for name in names):
+            is_exercise = names[0] == "chapters" and "exercises" in names and path.suffix == ".cuh"  # a student's to edit
+            if not path.name.endswith(NOT_TESTED) and not is_exercise and not any(name.startswith(".") for name in names):
                 found.append(path)
     return [path for path in found if path.is_file() and path != root / RECORD]
 
