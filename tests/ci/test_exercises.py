@@ -114,7 +114,30 @@ def given_away(exercise, hint):
     return answer_in(hint, [*drawn[0], *(named[one] for one in drawn[0] if one in named)], constants)
 
 
+def code_of(row):
+    """A line of code without spaces, comments and what exercises and levels write differently."""
+    return re.sub(r"\s+|//.*|C::|this->", "", row)
+
+
+def shown_by(exercise, rows):
+    """The lines of an exercise's solution that `rows` show and the exercise does not: long ones, with a call."""
+    edits, text = solution.edits_of(exercise.file, ROOT), code_of(exercise.file.read_text().replace("\n", " "))
+    rows = {code_of(row) for row in rows}
+    added = [code_of(row[1:]) for row in edits.read_text().split("\n") if row.startswith("+")] if edits.is_file() else []
+    return [row for row in added if len(row) > 25 and "(" in row and row in rows and row not in text]
+
+
 class Hints(unittest.TestCase):
+    def test_no_question_shows_what_another_exercise_asks_for(self):
+        kernels = [one for one in EXERCISES if one.kind != "read"]
+        for one in kernels:
+            for question in (other for other in EXERCISES if other.kind == "read" and other.chapter == one.chapter):
+                quoted = [row for _, rows in reading.Variant(question, 1).quoted() for row in rows]
+                with self.subTest(one.key, question=question.key):
+                    self.assertEqual(shown_by(one, quoted), [])
+        one = catalogue.find("5.1")
+        self.assertEqual(len(shown_by(one, ["  ldmatrix_x4_trans(pair, b_tile + offset);  // [b]"])), 1)
+
     def test_a_second_hint_says_how_to_get_there(self):
         for exercise in catalogue.all_exercises():
             for hint in hints_of(exercise):
