@@ -154,6 +154,14 @@ class Hints(unittest.TestCase):
             with self.subTest(hint):
                 self.assertIsNotNone(given_away(catalogue.find(key), hint))
 
+    def test_answers_by_hand_are_on_the_teachers_page_only(self):
+        page = (ROOT / "docs/teaching.md").read_text().partition("## Answers to the questions")[2].partition("\n## ")[0]
+        answers = re.findall(r"(?m)^\| \d+ \| (.*) \| \[", page) + re.findall(r"(?m)^- \*\*Chapter \d+:\*\* (.*)", page)
+        self.assertEqual(len(answers), 12 + 5)
+        students = [ROOT / "docs/course.md", ROOT / "docs/exercises.md", *ROOT.glob("chapters/*/README.md")]
+        texts = "".join(file.read_text() for file in students)
+        self.assertEqual([one for one in answers if one in texts], [])
+
     def test_each_chapter_has_five_exercises(self):
         chapters = [one.chapter for one in catalogue.all_exercises()]
         for chapter in range(16):
