@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The data file beside each exercise: what it must say, and that its variants fit. Nothing is compiled."""
+"""The data file beside each exercise: what it must say, that no hint is the answer, and that its variants fit. Nothing is
+compiled."""
+import re
 import shutil
 import subprocess
 import sys
@@ -9,11 +11,12 @@ from pathlib import Path
 from tree import Tree
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools/exercises"))
+sys.path[:0] = [str(ROOT / "tools/exercises"), str(ROOT / "tests/exercises")]
 import catalogue  # noqa: E402
 import reading  # noqa: E402
 import solution  # noqa: E402
 import variants  # noqa: E402
+from formulas import FORMULAS  # noqa: E402
 
 EXERCISES = catalogue.all_exercises()
 
@@ -74,6 +77,97 @@ class Data(unittest.TestCase):
                     self.assertTrue(not week[part] or any(catalogue.count_of_variants(catalogue.find(key)) > 1 for key in week[part]))
 
 
+# Of a kernel, names may be in a hint, and no expressions of them.
+CODE = re.compile(r"[A-Za-z_]\w*\[|[\w\])] (?:(?:\^|%|\*|\+=) [\w(\[]|= [A-Za-z_(\[])|\b\w+\(\w+[.,]")
+# A hint that says what to write: a solution in words.
+ORDER = re.compile(r"^(?:put|move|start|rotate|permute|let|release|add) ", re.IGNORECASE)
+
+
+def answer_in(hint, names, constants):
+    """What of the answer a hint to a question gives away: arithmetic on the drawn values, or an answer that all variants
+    share. `names`: those of the drawn values. None if nothing."""
+    of_value = rf"(?:{'|'.join(map(re.escape, names))})\b"
+    found = re.search(rf"(?:\bx|[/*]|\bceil\(|\bfloor\() {{0,1}}\(?{of_value}|\b{of_value}\)? (?:x|[/*]) ", hint, re.IGNORECASE)
+    if found:
+        return found[0]
+    numbers = {float(one.replace(",", "")) for one in re.findall(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)", hint)}
+    return next(iter(numbers & constants), None)
+
+
+def hints_of(exercise):
+    """Each second hint of an exercise, and of its variants."""
+    data = exercise.data.get("variants", {})
+    parts = data if isinstance(data, dict) else {}
+    of_variants = [one["hints"] for part in ("numbers", "places") for one in parts.get(part, ()) if "hints" in one]
+    return [hints[1] for hints in (exercise.data["hints"], *of_variants)]
+
+
+def given_away(exercise, hint):
+    """Why a second hint of this exercise is the answer, or None."""
+    if exercise.kind != "read":
+        found = CODE.search(hint) or ORDER.search(hint)
+        return found and found[0]
+    drawn = [reading.Variant(exercise, seed).values for seed in range(20)]
+    answers = [FORMULAS[exercise.key](**values) for values in drawn]
+    constants = {float(answers[0][name]) for name in answers[0] if len({one[name] for one in answers}) == 1}
+    named = {"m": "M", "n": "N", "k": "K", "q": "queries"}
+    return answer_in(hint, [*drawn[0], *(named[one] for one in drawn[0] if one in named)], constants)
+
+
+def code_of(row):
+    """A line of code without spaces, comments and what exercises and levels write differently."""
+    return re.sub(r"\s+|//.*|C::|this->", "", row)
+
+
+def shown_by(exercise, rows):
+    """The lines of an exercise's solution that `rows` show and the exercise does not: long ones, with a call."""
+    edits, text = solution.edits_of(exercise.file, ROOT), code_of(exercise.file.read_text().replace("\n", " "))
+    rows = {code_of(row) for row in rows}
+    added = [code_of(row[1:]) for row in edits.read_text().split("\n") if row.startswith("+")] if edits.is_file() else []
+    return [row for row in added if len(row) > 25 and "(" in row and row in rows and row not in text]
+
+
+class Hints(unittest.TestCase):
+    def test_no_question_shows_what_another_exercise_asks_for(self):
+        kernels = [one for one in EXERCISES if one.kind != "read"]
+        for one in kernels:
+            for question in (other for other in EXERCISES if other.kind == "read" and other.chapter == one.chapter):
+                quoted = [row for _, rows in reading.Variant(question, 1).quoted() for row in rows]
+                with self.subTest(one.key, question=question.key):
+                    self.assertEqual(shown_by(one, quoted), [])
+        one = catalogue.find("5.1")
+        self.assertEqual(len(shown_by(one, ["  ldmatrix_x4_trans(pair, b_tile + offset);  // [b]"])), 1)
+
+    def test_a_second_hint_says_how_to_get_there(self):
+        for exercise in catalogue.all_exercises():
+            for hint in hints_of(exercise):
+                with self.subTest(exercise=exercise.key):
+                    self.assertIsNone(given_away(exercise, hint), hint)
+
+    def test_the_answer_is_found_in_a_hint(self):
+        for key, hint in (("3.11", "there is a wavefront per element: rows x cols."), ("3.11", "One per request: ceil(rows / 32)."),
+                          ("6.11", "Bytes of A: 2 x M x K x ceil(N / 128)."), ("13.11", "128 x queries x keys."),
+                          ("8.13", "All of them are 262,144 bytes."), ("12.13", "A request has 32 bytes."),
+                          ("7.1", "The chunk is chunk ^ (row / 2 % 4)."), ("12.1", "staged[first_row + 64 i], times the scale of B."),
+                          ("9.1", "new = max(max, x)"), ("3.1", "Rotate each row by its number."),
+                          ("9.2", "Put a barrier between the maxima and the sums."), ("15.2", "Wait for write.phase ^ 1.")):
+            with self.subTest(hint):
+                self.assertIsNotNone(given_away(catalogue.find(key), hint))
+
+    def test_answers_by_hand_are_on_the_teachers_page_only(self):
+        page = (ROOT / "docs/teaching.md").read_text().partition("## Answers to the questions")[2].partition("\n## ")[0]
+        answers = re.findall(r"(?m)^\| \d+ \| (.*) \| \[", page) + re.findall(r"(?m)^- \*\*Chapter \d+:\*\* (.*)", page)
+        self.assertEqual(len(answers), 12 + 5)
+        students = [ROOT / "docs/course.md", ROOT / "docs/exercises.md", *ROOT.glob("chapters/*/README.md")]
+        texts = "".join(file.read_text() for file in students)
+        self.assertEqual([one for one in answers if one in texts], [])
+
+    def test_each_chapter_has_five_exercises(self):
+        chapters = [one.chapter for one in catalogue.all_exercises()]
+        for chapter in range(16):
+            self.assertGreaterEqual(chapters.count(chapter), 5, chapter)
+
+
 class Variants(unittest.TestCase):
     def test_all_fit_and_lead_back_to_the_shipped_file(self):
         found = 0
@@ -127,11 +221,17 @@ class Take(Tree):
         for number in (17, other, 0, 17):
             done = self.variant(number)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
-            self.assertEqual(self.file.read_text(), mine.text(*mine.choice(number)))
+            self.assertEqual(self.file.read_text(), mine.handed_out(number))
+            self.assertEqual(catalogue.said_in(self.file.read_text()), number or None)
         edited = self.file.read_text().replace("float sum", "float total")
         self.file.write_text(edited)
         done = self.variant(17)
         self.assertEqual((done.returncode, "has edits of yours" in done.stdout), (0, True))
+        # Only the argument chooses the variant.
+        self.file.write_text(edited.replace("Variant 17", "Variant 5"))
+        done = self.variant(17)
+        self.assertEqual((done.returncode, "its second line says that it is variant 5" in done.stdout), (0, True), done.stdout)
+        self.file.write_text(edited)
         for number in (other, 0):
             done = self.variant(number)
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
@@ -142,14 +242,14 @@ class Take(Tree):
         self.file.write_text(shipped)
         for status in (0, 0):
             self.assertEqual(self.variant(17, "--out", str(self.root / "a.cuh")).returncode, status)
-        self.assertEqual((self.root / "a.cuh").read_text(), mine.text(*mine.choice(17)))
+        self.assertEqual((self.root / "a.cuh").read_text(), mine.handed_out(17))
         (self.root / "a.cuh").write_text("mine")
         done = self.variant(17, "--out", str(self.root / "a.cuh"))
         self.assertEqual((done.returncode, (self.root / "a.cuh").read_text()), (2, "mine"))
         self.assertEqual(self.file.read_text(), shipped)
 
     def test_a_hint_says_of_which_variant_it_is(self):
-        for key, more, begin in (("2.2", (), "Variant 0: "), ("2.2", ("--variant", "17"), "Variant 17: "), ("5.1", (), "")):
+        for key, more, begin in (("2.2", (), "Variant 0: "), ("2.2", ("--variant", "17"), "Variant 17: "), ("5.3", (), "")):
             done = subprocess.run([sys.executable, "-B", "tools/exercises", "hint", key, "1", *more], cwd=self.root,
                                   capture_output=True, text=True)
             exercise = catalogue.find(key)
@@ -157,9 +257,9 @@ class Take(Tree):
             self.assertEqual((done.returncode, done.stdout.replace("\n", " ").strip()), (0, begin + hints[0]), done.stderr)
 
     def test_what_has_no_variants_says_so(self):
-        done = self.variant(1, key="5.1")
+        done = self.variant(1, key="5.3")
         self.assertEqual((done.returncode, done.stderr),
-                         (2, "exercise: 5.1 has no variants; docs/exercises.md lists the exercises that have some\n"))
+                         (2, "exercise: 5.3 has no variants; docs/exercises.md lists the exercises that have some\n"))
 
 
 if __name__ == "__main__":

@@ -310,6 +310,9 @@ class Run(Scripts):
         self.assertEqual(self.log(), "")
         self.run_it("exercise", "0.1")
         self.assertIn("--target chapter-0-exercises\n", self.log())
+        self.write("chapters/00_a/exercises/exercise_1_a.cuh", "// a\n// Variant 5 of exercise 0.1 (seed 0.1/5). And so on.\n")
+        self.assertTrue(self.run_it("exercise", "0.1").stdout.startswith(
+            "chapters/00_a/exercises/exercise_1_a.cuh says: Variant 5 of exercise 0.1 (seed 0.1/5)\n"))
         self.write("chapters/11_b/levels.cu", "")  # which has to be compiled as it is
         self.assertEqual(self.run_it("exercise", "11.2").stdout, "11: --exercise 2\n")
         self.assertIn("--target chapter-11\n", self.log())
@@ -327,7 +330,7 @@ class Run(Scripts):
         self.script("build/simt/chapter-11", f"while [ $# -gt 1 ]; do shift; done; echo '{counted}' >$1")
         done = self.run_it("exercise", "11.11")
         self.assertEqual(done.returncode, 1, done.stderr)
-        for text in ("Exercise 11.11, variant 0 · a title\n  n = 7\n", "  level_0_a.cuh:2\n    x = in[i];\n",
+        for text in ("Exercise 11.11, variant 0 (seed 11.11/0) · a title\n  n = 7\n", "  level_0_a.cuh:2\n    x = in[i];\n",
                      "?  requests: how many?\nexercise 11.11, variant 0: not yet\n"):
             self.assertIn(text, done.stdout)
         self.assertIn("--target chapter-11\n", self.log())
@@ -338,6 +341,18 @@ class Run(Scripts):
             done = self.run_it("exercise", "11.11", "--answers", "mine.txt", "--json", "out.json", cwd=away)
             self.assertEqual((done.returncode, text in done.stdout, "= 3" in done.stdout), (status, True, False), done.stdout)
             self.assertEqual(json.loads((away / "out.json").read_text())["passed"], status == 0)
+        # An empty file of answers says of which variant it is; one with answers is left as it is.
+        file = self.root / "chapters/11_b/exercises/exercise_11_a.txt"
+        shipped = "# Exercise 11.11. `./run exercise 11.11` asks. Write a number for each '?'.\nrequests = ?\n"
+        file.write_text(shipped)
+        for number in ("17", "5", "0", "17"):
+            self.run_it("exercise", "11.11", "--variant", number)
+            self.assertEqual(f"# Variant {number} of exercise 11.11 (seed 11.11/{number})." in file.read_text(), number != "0")
+        answered = file.read_text().replace("?\n", "3\n")
+        file.write_text(answered)
+        done = self.run_it("exercise", "11.11", "--variant", "5")
+        self.assertIn("The file says that it answers variant 17. It is compared with variant 5.", done.stdout)
+        self.assertEqual(file.read_text(), answered)
         self.script("build/simt/chapter-11", "echo why it fails >&2; exit 3")
         self.assertTrue(self.run_it("exercise", "11.11").stderr.endswith("exercise: counting ended with status 3: why it fails\n"))
         self.log()
@@ -594,9 +609,19 @@ class Capstones(Scripts):
             text = (made / "README.md").read_text()
             self.assertTrue(text.startswith(f"# my_{topic.replace('-', '_')}\n"), text)
             headings = re.findall("(?m)^## (.*)", text)
-            self.assertEqual(headings[:5], ["The problem", "The roof", "What a good ladder looks like",
+            self.assertEqual(headings[:6], ["The problem", "The roof", "Reference and sizes", "What a good ladder looks like",
                                             "What a library reaches", "1. What is slow, and why?"])
-            self.assertEqual(len(headings), 9)
+            self.assertEqual(len(headings), 10)
+            parts = dict(zip(headings, re.split("(?m)^## .*\n", text)[1:]))
+            ladder = (made / "ladder.hpp").read_text()
+            for name in ("gpu_size", "check_size", "trace_size"):
+                extents = re.search(rf"{name} = \{{([^}}]*)\}}", ladder)[1]
+                numbers = [eval(one, {}) for one in extents.split(",")]  # such as 1 << 22
+                self.assertIn(f"| {' x '.join(f'{one:,}' for one in numbers)} |", parts["Reference and sizes"])
+            self.assertRegex(parts["Reference and sizes"], r"(?s)reference.*\bbound")
+            # What a library reaches is a figure, or it is said that there is none.
+            self.assertRegex(parts["What a library reaches"].replace("\n", " "),
+                             r"\d (?:GB/s|TFLOP/s|ms|%)|[Nn]ot measured yet|There is no library call")
 
     def test_it_is_a_repository_of_its_own_unless_it_lies_in_one(self):
         self.run_it("new", "alone")

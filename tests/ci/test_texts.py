@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -43,6 +44,47 @@ def unknown(text):
     for number, order in re.findall(r"[Ee]xercises? (\d+)\.(\d+)", text):
         if not list(ROOT.glob(f"chapters/{int(number):02}_*/exercises/exercise_{order}_*")):
             yield f"{number}.{order}"
+
+
+def anchor_of(heading):
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+
+
+def words_at(link, root=ROOT):
+    """The words of the text that a link of docs/pictures.md leads to: from its heading, or from the top of the page, to the next
+    heading. Kernel code, tables, and what a picture says where it cannot be seen do not count."""
+    name, _, fragment = link.partition("#")
+    rows = (root / "docs" / name).read_text().split("\n")
+    headings = [i for i, row in enumerate(rows) if re.match("#+ ", row)]
+    begin = next(i for i in headings if not fragment or anchor_of(rows[i].lstrip("#")) == fragment)
+    end = next((i for i in headings if i > begin), len(rows))
+    text = re.sub(r"(?s)```.*?```|<!--.*?-->|<picture>.*?</picture>", "", "\n".join(rows[begin + 1:end]))
+    text = re.sub(r"(?m)^\|.*$|!\[[^\]]*\]\([^)]*\)", "", text)
+    return len(re.sub(r"\]\([^)]*\)", "", text).split())
+
+
+# The questions that a text of at most 200 words and a picture answer: how each begins in docs/pictures.md.
+TEN = ("what is a sector", "what is a bank conflict? what does padding change", "how does a swizzle permute addresses, and why XOR",
+       "what is a descriptor", "what is an mbarrier's phase", "what is double buffering", "what is ping-pong",
+       "why does online softmax work", "what to do at 60 % of the roof", "how to start a ladder of your own, a capstone")
+
+
+class Questions(unittest.TestCase):
+    def test_ten_have_an_answer_of_at_most_200_words(self):
+        page = (ROOT / "docs/pictures.md").read_text()
+        for question in TEN:
+            with self.subTest(question):
+                row = re.search(rf"(?m)^\| {re.escape(question)}.*$", page)[0]
+                links = re.findall(r"\]\(([^)]*)\)", row)
+                words = words_at(links[0])
+                self.assertTrue(20 < words <= 200, f"{links[0]} has {words} words")
+
+    def test_a_longer_one_is_found(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder)
+            (root / "docs").mkdir()
+            (root / "docs/a.md").write_text("# A\n\n## 1 \u00b7 b\n" + "word " * 201 + "\n```\ncode\n```\n| a | b |\n\n![alt](x)\n## c\nd\n")
+            self.assertEqual([words_at("a.md#1--b", root), words_at("a.md#c", root)], [201, 1])
 
 
 class Elsewhere(unittest.TestCase):

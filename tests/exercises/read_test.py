@@ -143,7 +143,7 @@ class InAClass(unittest.TestCase):
             variant = reading.Variant(exercise, number)
             self.assertIn(variant.filled("n = {n} floats"), question)
             self.assertIn("load_sectors: sectors that", question)
-            self.assertEqual((self.folder / "task/handouts" / name / exercise.file.name).read_text(), reading.blank(exercise))
+            self.assertEqual((self.folder / "task/handouts" / name / exercise.file.name).read_text(), reading.blank(exercise, number))
             right[name] = as_file({one: value for one, (value, _) in variant.answers(BUILD).items()})
         class_of = {"ada": right["ada"], "bob": right["ada"], "eve": right["bob"]}
         (self.folder / "class").mkdir()
@@ -153,9 +153,18 @@ class InAClass(unittest.TestCase):
         self.assertEqual(status, 0, said)
         feedback = {name: (self.folder / f"grades/feedback/{name}.txt").read_text() for name in class_of}
         self.assertIn("ada: 100 of 100", feedback["ada"])
+        number = data["variants"]["ada"]
+        self.assertIn(f"note: variant {number} (seed 1.11/{number})\n", feedback["ada"] + "\n")
+        # What a file says of itself is told, and changes nothing.
+        said = f"# Variant {number} of exercise 1.11\n"
+        (self.folder / "other").mkdir()
+        (self.folder / "other/bob.txt").write_text(said + right["bob"])
+        status, told = self.run_it("grade.py", "task", "other")
+        self.assertIn("bob: 100 of 100", told)
+        self.assertIn(f", though the file says that it answers variant {number}\n", told)
         self.assertNotIn("bob: 100", feedback["bob"])  # with another's numbers
         for text in re.findall(r"= ([0-9,]+)", right["bob"]):
-            self.assertNotIn(text, feedback["bob"])
+            self.assertNotIn(text, re.sub("note: .*", "", feedback["bob"]))
         self.assertIn("no variant for eve", feedback["eve"])
         (self.folder / "class/bob.txt").write_text("load_requests: 3")
         status, said = self.run_it("grade.py", "task", "class/bob.txt")

@@ -254,6 +254,10 @@ def exercise(arguments):
         prepare(program, only="simt")
         replace_by(f"build/simt/{program}", "--grade", named[2], file)
     taken = with_folders(arguments[1:])
+    for file in files:
+        said = re.search(r"^// (Variant \d+ of exercise [^ ]+ \([^)]*\))", file.read_text(), re.MULTILINE)
+        if said and file.suffix == ".cuh":
+            print(f"{file} says: {said[1]}", flush=True)
     # Chapter 11 has a levels.cu of its own, and no program of its exercises alone.
     alone = not list(Path().glob(f"chapters/{int(number):02}_*/levels.cu"))
     prepare(f"chapter-{number}{'-exercises' if alone else ''}", only="simt")

@@ -28,8 +28,15 @@ def read(arguments):
     file = Path(arguments.answers) if arguments.answers else exercise.file
     shown = arguments.answers or exercise.shown()
     names = [question["name"] for question in variant.questions]
-    given = reading.read_answers(reading.read_file(file, shown), names, shown)
+    written = reading.read_file(file, shown)
+    said = catalogue.said_in(written)
+    if not arguments.answers and said != (variant.number or None) and written == reading.blank(exercise, said or 0):
+        written, said = reading.blank(exercise, variant.number), variant.number
+        file.write_text(written)
+    given = reading.read_answers(written, names, shown)
     print(text_of(variant))
+    if said not in (None, variant.number):
+        print(wrapped(f"The file says that it answers variant {said}. It is compared with variant {variant.number}.") + "\n")
     print(f"  Your answers, in {shown}:")
     answers = variant.answers(arguments.build)
     checks = []
@@ -68,11 +75,11 @@ def take_variant(arguments):
     if not arguments.out:
         print(found.take(number))
         return 0
-    text, out = found.text(*found.choice(number)), Path(arguments.out)
+    text, out = found.handed_out(number), Path(arguments.out)
     if out.exists() and out.read_text() != text:
         raise BadExercise(f"{arguments.out} is there already, and is not overwritten")
     out.write_text(text)
-    print(f"variant {number} of exercise {exercise.key} is in {arguments.out}")
+    print(f"variant {number} of exercise {exercise.key} ({catalogue.seed_of(exercise, number)}) is in {arguments.out}")
     return 0
 
 

@@ -57,6 +57,22 @@ def draw(key, variant, name, options):
     return options[int.from_bytes(digest[:8], "big") % len(options)]
 
 
+def seed_of(exercise, number):
+    """What the values of a variant are drawn from, with their names."""
+    return f"seed {exercise.key}/{number}"
+
+
+def label(exercise, number):
+    """The line of a file, or of a question, that says which variant it is. Nothing that grades reads it."""
+    return f"Variant {number} of exercise {exercise.key} ({seed_of(exercise, number)}). The grader does not read this line."
+
+
+def said_in(text):
+    """The variant that a file says it is, or None."""
+    found = re.search(r"^(?://|#) Variant (\d{1,10}) of exercise ", text, re.MULTILINE)
+    return int(found[1]) if found else None
+
+
 def variant_of(text):
     """The number of a variant, as typed."""
     if not re.fullmatch(r"[0-9]{1,10}", text) or int(text) > MOST_VARIANT:

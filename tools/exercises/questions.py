@@ -3,6 +3,8 @@
 import shutil
 import textwrap
 
+import catalogue
+
 
 def wrapped(text, indent="  "):
     width = min(100, shutil.get_terminal_size((100, 24)).columns)
@@ -13,7 +15,8 @@ def wrapped(text, indent="  "):
 def text_of(variant):
     """What a student reads."""
     exercise = variant.exercise
-    rows = [f"Exercise {exercise.key}, variant {variant.number} · {exercise.data['title']}",
+    rows = [f"Exercise {exercise.key}, variant {variant.number} ({catalogue.seed_of(exercise, variant.number)}) · "
+            f"{exercise.data['title']}",
             wrapped(variant.filled(exercise.data["text"])), ""]
     for place, lines in variant.quoted():
         rows += [f"  {place}", *(f"    {line}".rstrip() for line in lines), ""]

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from catalogue import ROOT, BadExercise, draw, options_of
+from catalogue import ROOT, BadExercise, draw, label, options_of
 
 MOST_BYTES = 1 << 14  # of a file of answers
 UNANSWERED = "?"
@@ -115,10 +115,11 @@ def quote(folder, name, begin, end=None):
                                    if not row.strip().startswith("//")]
 
 
-def blank(exercise):
-    """The file of answers as it is shipped."""
+def blank(exercise, number=0):
+    """The file of answers to a variant, without an answer; as it is shipped where the number is 0."""
     names = [question["name"] for question in exercise.data["questions"]]
     return "".join([f"# Exercise {exercise.key}. `./run exercise {exercise.key}` asks. Write a number for each '?'.\n",
+                    *([f"# {label(exercise, number)}\n"] if number else []),
                     *(f"{name} = {UNANSWERED}\n" for name in names)])
 
 

@@ -5,20 +5,23 @@ The shipped file is variant 0. `variants` in an exercise's data file says what o
 
   "shipped": the beginning of the shipped file's SHA-256, by which an unedited file is known
   "pin":     code that says which numbers the shipped file has, such as "kM = 16"
-  "numbers": alternatives, each {"pin": ..., "edits": [[old, new] ...], "solution": [[old, new] ...], "hints": [...]}: `edits`
-             are made in the file and in its solution, `solution` in the solution only; `hints` are optional
+  "numbers": alternatives, each {"pin": ..., "edits": [[old, new] ...], "hole": [[old, new] ...], "solution": [[old, new] ...],
+             "hints": [...]}: `edits` are made in the file and in its solution, `hole` in the file only, where the solution has
+             other lines, and `solution` in the solution only; all but `pin` and `edits` are optional
   "places":  other bugs, each {"edits": [[old, new] ...], "hints": [...]}: edits of the shipped file's solution that plant
              one, and its hints
 
 Any other variant has numbers and a bug that are not those of the shipped file, if there are any: the public solution is
-none of it.
+none of it. Its second line says which variant it is, for its readers: no grader reads that line.
 """
 import hashlib
 import json
 import re
 
 import solution
-from catalogue import ROOT, BadExercise, draw
+from catalogue import ROOT, BadExercise, draw, label, said_in, seed_of
+
+LABEL = re.compile(r"^// Variant \d+ of exercise [^\n]*\n", re.MULTILINE)
 
 
 class Variants:
@@ -57,19 +60,24 @@ class Variants:
         self.need_shipped()
         change = self.numbers[numbers]
         if not place:
-            return replaced(self.shipped, change.get("edits", ()))
+            return replaced(replaced(self.shipped, change.get("edits", ())), change.get("hole", ()))
         planted = replaced(self.solved(), self.places[place]["edits"])
         return replaced(replaced(planted, change.get("edits", ())), change.get("solution", ()), strict=False)
 
+    def handed_out(self, number):
+        """A variant's file, with a line that says which one it is."""
+        first, _, rest = self.text(*self.choice(number)).partition("\n")
+        return f"{first}\n{rest}" if number == 0 else f"{first}\n// {label(self.exercise, number)}\n{rest}"
+
     def found_in(self, text):
         """The shipped file, if `text` is an unedited variant; else None."""
+        text = LABEL.sub("", text, count=1)
         back = lambda pairs: [(new, old) for old, new in reversed(pairs)]
         for numbers, place in self.combinations():
             change = self.numbers[numbers]
             try:
                 found = text
-                if place:
-                    found = replaced(found, back(change.get("solution", ())), strict=False)
+                found = replaced(found, back(change.get("solution" if place else "hole", ())), strict=not place)
                 found = replaced(found, back(change.get("edits", ())))
                 if place:
                     found = solution.solve(replaced(found, back(self.places[place]["edits"])), self.edits, reverse=True)
@@ -97,15 +105,17 @@ class Variants:
     def take(self, number):
         """Makes the file on disk this variant. What a student has written is never overwritten."""
         if self.shipped is not None:
-            text = self.text(*self.choice(number))
+            text = self.handed_out(number)
             if text != self.on_disk:
                 self.exercise.file.write_text(text)
-                return f"{self.exercise.shown()} is now variant {number}"
+                return f"{self.exercise.shown()} is now variant {number} ({seed_of(self.exercise, number)})"
             return f"{self.exercise.shown()} is variant {number}, as it is handed out"
         if self.pin(number) not in self.on_disk:
             raise BadExercise(f"{self.exercise.shown()} has edits of yours, and its numbers are not those of variant {number}: "
                               "move the file away and get it back (git checkout), or name another variant")
-        return f"{self.exercise.shown()} has edits of yours, and the numbers of variant {number}"
+        said = said_in(self.on_disk)
+        other = f"; its second line says that it is variant {said}" if said not in (None, number) else ""
+        return f"{self.exercise.shown()} has edits of yours, and the numbers of variant {number}{other}"
 
 
 def digest_of(text):

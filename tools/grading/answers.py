@@ -65,10 +65,15 @@ class Reading:
 
     def grade(self, name, path, build):
         """The result of one submission, as report writes it."""
-        began, total = time.monotonic(), self.points["claims"]
+        began, total, note = time.monotonic(), self.points["claims"], ""
         try:
             text, _ = handed_in.read_submission(path, self)
-            variant, answers = self.answers(self.variant_of(name), build)
+            number = self.variant_of(name)
+            variant, answers = self.answers(number, build)
+            note = f"variant {number} ({catalogue.seed_of(self.exercise, number)})"
+            said = catalogue.said_in(text)
+            if said not in (None, number):
+                note += f", though the file says that it answers variant {said}"
             given = reading.read_answers(text, list(answers), "answers")
         except (BadSubmission, BadExercise, OSError) as reason:
             right, said, share = 0, [str(reason)], 0.0
@@ -80,7 +85,7 @@ class Reading:
             share = right / len(judged)
         points = round(share * total, 2)
         row = {"step": "claims", "points": points, "of": total, "passed": share == 1.0, "feedback": "\n".join(said)}
-        return {"name": name, "score": points, "of": total, "steps": [row], "outcome": {},
+        return {"name": name, "score": points, "of": total, "steps": [row], "outcome": {}, "note": note,
                 "seconds": round(time.monotonic() - began, 1)}
 
 
@@ -119,7 +124,7 @@ def new(folder, key, shown, number, students, draw, handout):
         handouts = {folder: data["variant"]}
     for place, one in handouts.items():
         report.write_text(place / "question.txt", handout(reading.Variant(exercise, one)))
-        report.write_text(place / exercise.file.name, reading.blank(exercise))
+        report.write_text(place / exercise.file.name, reading.blank(exercise, one))
     report.write_json(folder / "assignment.json", data)
     what = f"{shown}/handouts/NAME" if students else shown
     print(f"{shown}: 100 points")

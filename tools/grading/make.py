@@ -176,8 +176,8 @@ def new(arguments, caller):
     solved = solution_of(found["file"]) if own is None else own.read_text() if own.is_file() else None
     if number is not None:
         of_exercise = variants.Variants(catalogue.find(arguments.exercise))
-        numbers, place = of_exercise.choice(number)
-        source, pinned = of_exercise.text(numbers, place), of_exercise.pin(number)
+        numbers, _ = of_exercise.choice(number)
+        source, pinned = of_exercise.handed_out(number), of_exercise.pin(number)
         solved = of_exercise.solved(numbers) if own is None else solved
     if solved is None:
         raise BadAssignment("there is no solution to try the sizes with: --solution names its file")
@@ -190,8 +190,8 @@ def new(arguments, caller):
     draw = random.Random(arguments.seed) if arguments.seed is not None else random.SystemRandom()
     known = found["test_sizes"]
     data = {
-        "title": f"Exercise {arguments.exercise}: {found['title']}", "exercise": arguments.exercise, "file": name,
-        "level": level, "public_sizes": known,
+        "title": f"Exercise {arguments.exercise}{'' if number is None else f', variant {number}'}: {found['title']}",
+        "exercise": arguments.exercise, "file": name, "level": level, "public_sizes": known,
         "hidden_sizes": hidden_sizes(known, draw, max(6, len(known) // 2)), "trace_sizes": [found["trace_size"]],
         "hidden_trace_sizes": scaled(found["trace_size"], draw),
         "seeds": [draw.randint(1, 2**62) for _ in range(8)],
