@@ -207,9 +207,6 @@ struct LevelOn : LevelOf<Problem<typename C::Format>, Buffers> {
   }
   static Support supports(const Problem& p, const DeviceInfo& device) {
     if (device.cc_major != 10) return Support::no("needs sm_100a (tcgen05)");
-    return supports_rows(p);
-  }
-  static Support supports_rows(const Problem& p) {
     if (p.k == 0) return Support::no("K = 0: there is nothing to multiply");
     if (p.lda % 16 != 0 || p.ldb % 16 != 0) {
       return Support::no("TMA steps in 16 bytes: rows of A and B must be multiples of that");

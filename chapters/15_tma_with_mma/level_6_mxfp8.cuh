@@ -40,6 +40,25 @@ struct Smem {
   uint64_t full[C::kStages], empty[C::kStages];
 };
 
+/// Starts the loads of a k-block and its scales. atoms_k: atoms of a row of A. Called by one
+/// thread.
+template <class C>
+__device__ __forceinline__ void load(ScaledStage<C>& stage, uint64_t* full, const TensorMap* map_a,
+                                     const TensorMap* map_b, const Scales& scales, TileIndex tile,
+                                     int k_block, int atoms_k) {
+  // The last k-block may have fewer atoms.
+  const int first = k_block * C::kAtoms, atoms = min(C::kAtoms, atoms_k - first);
+  const auto bytes = static_cast<uint32_t>(atoms * kAtomBytes);
+  mbarrier_arrive_expect_tx(full, sizeof(stage.a) + sizeof(stage.b) + 2 * bytes);
+  tma_load_2d(stage.a, map_a, full, k_block * C::kRowBytes, tile.m * C::kTileM);
+  tma_load_2d(stage.b, map_b, full, k_block * C::kRowBytes, tile.n * C::kTileN);
+  const auto atom = [&](int row_of_atoms) {
+    return (std::int64_t{row_of_atoms} * atoms_k + first) * kAtomBytes;
+  };
+  bulk_load_scales(stage.scale_a, scales.a + atom(tile.m), bytes, full);
+  bulk_load_scales(stage.scale_b, scales.b + atom(tile.n), bytes, full);
+}
+
 /// A warp's operands of one instruction step: 32 bytes of k.
 template <class C>
 struct Fragments {
@@ -136,8 +155,8 @@ __global__ void __launch_bounds__(C::kThreads, 1)
         const TileIndex tile = gemm::warp_tiles::tile_at<C>(t, e);
         for (int k_block = 0; k_block < k_blocks; ++k_block) {
           mbarrier_wait(&smem.empty[write.stage], write.phase ^ 1);
-          scaled::load(smem.stages[write.stage], &smem.full[write.stage], &map_a, &map_b, scales,
-                       tile, k_block, atoms_k);
+          load(smem.stages[write.stage], &smem.full[write.stage], &map_a, &map_b, scales, tile,
+               k_block, atoms_k);
           write.advance();
         }
       }
@@ -184,7 +203,11 @@ struct LevelOn : scaled::LevelOn<C> {
       return Support::no("TMA stores whole units of 16 bytes: n = " + std::to_string(p.n) +
                          " is no multiple of 8");
     }
-    return Base::supports_rows(p);
+    if (p.k == 0) return Support::no("K = 0: there is nothing to multiply");
+    if (p.lda % 16 != 0 || p.ldb % 16 != 0) {
+      return Support::no("TMA steps in 16 bytes: rows of A and B must be multiples of that");
+    }
+    return Support::yes();
   }
   static Plan prepare(const Problem& p, const Buffers& at) {
     Plan plan{Base::prepare(p, at)};

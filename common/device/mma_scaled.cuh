@@ -67,6 +67,17 @@ __device__ __forceinline__ void mma_m16n8k64_nvfp4(float (&d)[4], const uint32_t
         "h"(static_cast<uint16_t>(pair_a)), "r"(scales_b), "h"(static_cast<uint16_t>(lane_b)));
 }
 
+/// As bulk_load, for scales. Around a copy to shared::cluster, ptxas 13.0 ignores setmaxnreg for
+/// sm_120 (see COOKBOOK_TMA_TO); this one is to the block's own shared memory.
+__device__ __forceinline__ void bulk_load_scales(void* smem, const void* gmem, uint32_t bytes,
+                                                 uint64_t* bar) {
+  COOKBOOK_ASM_SM120A(
+      "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+          shared_address(smem)),
+      "l"(gmem), "r"(bytes), "r"(shared_address(bar))
+      : "memory");
+}
+
 #undef COOKBOOK_ASM_SM120A
 
 }  // namespace cookbook

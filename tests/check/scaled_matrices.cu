@@ -29,9 +29,10 @@ struct Data {
 template <Kind kKind, int kByte, int kPair, int kLane, Bug kBug>
 __global__ void multiply(Data* data) {
   const unsigned g = threadIdx.x / 4, t = threadIdx.x % 4;
-  const uint32_t a[4] = {data->a[g][t], data->a[g + 8][t], data->a[g][t + 4],
-                         data->a[g + 8][t + 4]};
-  const uint32_t b[2] = {data->b[g][t], data->b[g][t + 4]};
+  const uint32_t(&rows)[16][8] = data->a, (&columns)[8][8] = data->b;
+  const uint32_t a[4] = {rows[g][t], rows[g + 8][t],           // finds: uncoalesced
+                         rows[g][t + 4], rows[g + 8][t + 4]};  // finds: uncoalesced
+  const uint32_t b[2] = {columns[g][t], columns[g][t + 4]};    // finds: uncoalesced
   // NaN in all lanes that must not be read.
   uint32_t scales_a = ~0u, scales_b = ~0u;
   const unsigned pair = kBug == other_lane_of_a ? 1 - kPair : kPair;
@@ -50,7 +51,9 @@ __global__ void multiply(Data* data) {
   } else {
     MULTIPLY("kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col.f32.e2m1.e2m1.f32.ue4m3");
   }
-  for (int i = 0; i < 4; ++i) data->d[g + i / 2 * 8][2 * t + i % 2] = d[i];
+  for (int i = 0; i < 4; ++i) {
+    data->d[g + i / 2 * 8][2 * t + i % 2] = d[i];  // finds: uncoalesced
+  }
 }
 
 double number(unsigned bits, int exponent_bits, int mantissa_bits) {

@@ -7,6 +7,7 @@
 
 #include "common/backend/simt/units/numbers.hpp"
 #include "common/device/cuda.cuh"
+#include "common/device/tma.cuh"
 
 namespace cookbook {
 namespace simt {
@@ -42,6 +43,10 @@ __forceinline__ void mma_m16n8k64_nvfp4(float (&d)[4], const uint32_t (&a)[4],
   simt::mma_m16n8_scaled(d, a, b, {simt::Format::e2m1, simt::Format::e2m1, 4, false},
                          {scales_a, 0, static_cast<uint32_t>(pair_a)},
                          {scales_b, 0, static_cast<uint32_t>(lane_b)});
+}
+
+__forceinline__ void bulk_load_scales(void* smem, const void* gmem, uint32_t bytes, uint64_t* bar) {
+  bulk_load(smem, gmem, bytes, bar);
 }
 
 }  // namespace cookbook
