@@ -14,6 +14,7 @@
 #include "common/device/cuda.cuh"
 #include "common/device/mbarrier.cuh"
 #include "common/device/mma.cuh"
+#include "common/device/mma_scaled.cuh"
 #include "common/device/tma.cuh"
 #include "common/device/wgmma.cuh"
 #include "tests/kernel_runs.hpp"
@@ -135,6 +136,13 @@ void bf16_product(float* out) {
   mma_m16n8k16<bf16>(d, a, b);
   out[threadIdx.x] = d[0];
 }
+template <int kPair, int kLane, int kByte>
+void scaled_product(float* out) {
+  const uint32_t a[4] = {}, b[2] = {};
+  float d[4] = {};
+  mma_m16n8k32_mxfp8(d, a, b, 0x7f7f7f7f, kPair, 0x7f7f7f7f, kLane, kByte);
+  out[threadIdx.x] = d[0];
+}
 void barrier(float*) {
   auto* bar = dynamic_shared<uint64_t>();
   if (threadIdx.x == 0) mbarrier_init(bar, blockDim.x);
@@ -184,6 +192,8 @@ TEST(DeviceTable, AnInstructionThatTheDeviceLacksIsNamed) {
            Instruction{proxy, "b200", "rtx4090", "fence_proxy_async needs sm_90"},
            Instruction{warpgroup, "h200", "b200", "wgmma needs sm_90a, which only cc 9.0 has"},
            Instruction{warpgroup, "h200", "a100", "wgmma needs sm_90a"},
+           Instruction{scaled_product<1, 3, 3>, "rtx5090", "b200",
+                       "mma.sync with block scales needs sm_120a"},
            Instruction{sum_of_lanes, "a100", "t4", "__reduce_sync needs sm_80"},
        }) {
     EXPECT_EQ(execute(i.kernel, i.first), "") << i.needs;
@@ -192,6 +202,13 @@ TEST(DeviceTable, AnInstructionThatTheDeviceLacksIsNamed) {
     EXPECT_CONTAINS(error, "simt_device_table_test.cpp:");
   }
   EXPECT_EQ(execute(asynchronous_copy, "t4"), "");  // an ordinary copy there
+}
+
+TEST(DeviceTable, SelectorsOfScalesThatDoNotExistAreNamed) {
+  EXPECT_CONTAINS(execute(scaled_product<2, 0, 0>, "rtx5090"), "thread-id of A is 2");
+  EXPECT_CONTAINS(execute(scaled_product<0, 4, 0>, "rtx5090"), "thread-id of B is 4");
+  EXPECT_CONTAINS(execute(scaled_product<0, 0, 4>, "rtx5090"),
+                  "scale_vec::1X of A cannot begin at byte 4");
 }
 
 // ---- planted levels: `supports` accepts what the device rejects ----

@@ -5,6 +5,7 @@
     // exit: 1                 the exit status
     // prints: text            a part of what the program prints
     // options: --time-limit 2
+    // device: rtx5090         COOKBOOK_SIMT_DEVICE
     x[i] = 0;  // finds: race, uninitialised
     x[i] = 0;  // says: a part of a finding that names the line
     x[i] = 0;  // unsupported: a part of the message
@@ -47,9 +48,11 @@ def problems(build, source):
     text = source.read_text()
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
+        device = header(text, "device")
         done = subprocess.run([sys.executable, CHECK, "--build", build, source, "--json", result,
                                *shlex.split(header(text, "options") or "")],
-                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120)
+                              capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120,
+                              env=os.environ | ({"COOKBOOK_SIMT_DEVICE": device} if device else {}))
         found = json.loads(result.read_text()) if result.exists() else {"findings": [], "costly": []}
     output = done.stdout + done.stderr
     if done.returncode != int(header(text, "exit")):

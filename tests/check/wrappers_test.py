@@ -69,7 +69,7 @@ def run(build, folder, text, program="program.cu", device="h100"):
 def refused(folder, build):
     """The instructions of the copied headers that the table does not have."""
     compiler = json.loads((Path(build) / "check.json").read_text())["compiler"]
-    (folder / "all.cu").write_text(header("book", "#define __CUDACC__\n" + SM_90A + SM_100A) +
+    (folder / "all.cu").write_text(header("book", "#define __CUDACC__\n" + SM_90A + SM_100A + SM_120A) +
                                    '#include "book/device/tensor_types.cuh"\n')
     done = subprocess.run([compiler, "-E", "-x", "c++", "-I", folder, "-I", rewrite.PROGRAM / "include", "-I", ROOT,
                            "-DCOOKBOOK_SIMT=1", folder / "all.cu"], capture_output=True, text=True, check=True)
@@ -79,6 +79,7 @@ def refused(folder, build):
 
 SM_90A = "#define __CUDA_ARCH__ 900\n#define __CUDA_ARCH_FEAT_SM90_ALL\n"
 SM_100A = "#define __CUDA_ARCH_FEAT_SM100_ALL\n"
+SM_120A = "#define __CUDA_ARCH_FEAT_SM120_ALL\n"
 
 
 def differences(models, door):

@@ -22,9 +22,6 @@ SIDEBARS = "plots/results/h200/sidebars/"
 QUOTES = [
     ("08_persistent", "678", "chapter-8-grouped.txt", "one persistent launch"),
     ("08_persistent", "552", "chapter-8-grouped.txt", "a launch a product"),
-    ("08_persistent", "1,362", "chapter-8-fp8.txt", "FP8, this kernel"),
-    ("08_persistent", "773", "chapter-8-fp8.txt", "bf16, the same kernel"),
-    ("08_persistent", "791", "chapter-8-fp8.txt", "bf16, chapter 8, any_shape"),
 ]
 
 

@@ -636,6 +636,27 @@ def multiply_elements(one, depth, d, a, b):
         f"uint32_t sums[] = {{{one.array(3, count)}}}; ::cookbook::simt::{name}(sums, a, b, {flags}); {one.store(0, 'sums')}"
 
 
+SMALL = "e4m3|e5m2|e3m2|e2m3|e2m1"
+
+
+@row(rf"mma\.sync\.aligned(\.m16n8k(?P<depth>32|64))?(\.row\.col)?\.kind::(?P<kind>mxf8f6f4|mxf4|mxf4nvf4)\.block_scale"
+     rf"(\.scale_vec::(?P<vector>[124])X)?(\.m16n8k(?P<depth_after>32|64))?(\.row\.col)?\.f32\.(?P<a>{SMALL})\.(?P<b>{SMALL})\.f32"
+     r"\.(?P<scale>ue8m0|ue4m3)")
+def multiply_scaled(one, depth, kind, vector, depth_after, a, b, scale):
+    depth, is_fp4 = depth or depth_after, kind != "mxf8f6f4"
+    vector = vector or {"mxf8f6f4": "1", "mxf4": "2"}.get(kind) or one.refuse()
+    exists = (vector, scale) in {"mxf8f6f4": [("1", "ue8m0")], "mxf4": [("2", "ue8m0")],
+                                 "mxf4nvf4": [("2", "ue8m0"), ("4", "ue4m3")]}[kind]
+    if not exists or depth != ("64" if is_fp4 else "32") or is_fp4 and (a, b) != ("e2m1", "e2m1"):
+        one.refuse()
+    c = ", ".join(one.program.read(name, "float", one) for name in one.list(3))
+    scales = [f"{{{', '.join([one.array(at, 1), *(one.program.read(name, 'uint16_t', one) for name in one.list(at + 1))])}}}"
+              for at in (4, 6)]
+    return f"const uint32_t a[] = {{{one.array(1, 4)}}}, b[] = {{{one.array(2, 2)}}}; float sums[] = {{{c}}}; " \
+        f"::cookbook::simt::mma_m16n8_scaled(sums, a, b, {{::cookbook::simt::Format::{a}, ::cookbook::simt::Format::{b}, " \
+        f"{vector}, {'true' if scale == 'ue8m0' else 'false'}}}, {', '.join(scales)}); {one.store(0, 'sums')}"
+
+
 @row(r"wgmma\.(?P<what>fence|commit_group|wait_group)\.sync\.aligned")
 def warpgroup(one, what):
     if what == "wait_group":

@@ -56,8 +56,8 @@ std::vector<std::int64_t> joined_numbers(std::string_view text, std::int64_t mos
   return numbers;
 }
 
-std::vector<std::int64_t> product_size(int argc, char** argv, int first,
-                                       const std::string& accepted) {
+// `argv[first]` and the two after it as M, N and K.
+static std::vector<std::int64_t> product_size(int argc, char** argv, int first) {
   std::vector<std::int64_t> size;
   std::string got;
   for (int i = first; i < first + 3; ++i) {
@@ -66,7 +66,7 @@ std::vector<std::int64_t> product_size(int argc, char** argv, int first,
       size.push_back(*number);
     }
   }
-  if (size.size() != 3) refuse_argument(argv, accepted, got);
+  if (size.size() != 3) refuse_argument(argv, "[M N K]...", got);
   return size;
 }
 

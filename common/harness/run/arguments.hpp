@@ -30,10 +30,6 @@ std::optional<std::int64_t> positive_number(std::string_view text);
 std::vector<std::int64_t> joined_numbers(std::string_view text, std::int64_t most,
                                          std::int64_t least = 1);
 
-/// `argv[first]` and the two after it as M, N and K; `accepted` names what the program takes.
-std::vector<std::int64_t> product_size(int argc, char** argv, int first,
-                                       const std::string& accepted = "[M N K]...");
-
 /// M N K triples, all that is on the command line; `otherwise` where there is nothing on it.
 std::vector<std::vector<std::int64_t>> product_sizes(
     int argc, char** argv, std::vector<std::vector<std::int64_t>> otherwise);

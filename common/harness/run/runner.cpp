@@ -165,6 +165,16 @@ std::optional<int> do_otherwise(const Chapter& chapter, const Options& options) 
   return std::nullopt;
 }
 
+/// Whether the device can run any level of the plan.
+bool any_is_supported(const RunPlan& plan) {
+  return std::any_of(plan.runs.begin(), plan.runs.end(), [](const LadderRun& run) {
+    const auto problem = run.ladder->make_problem(run.checked_size, run.variant);
+    return std::any_of(run.levels.begin(), run.levels.end(), [&](int level) {
+      return run.ladder->levels[static_cast<size_t>(level)].supports(*problem, device_info()).ok;
+    });
+  });
+}
+
 }  // namespace
 
 int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& libraries) {
@@ -199,7 +209,7 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
                  chapter.program(), file);
     }
     const int cc = chapter.model_capability;
-    if (!kTraced && cc > 0 && device_info().cc_major != cc / 10) {
+    if (!kTraced && cc > 0 && device_info().cc_major != cc / 10 && !any_is_supported(plan)) {
       fmt::print(stderr,
                  "{}: its levels need compute capability {}.x, and this is the {}; on the CPU, "
                  "BACKEND=simt ./run {} runs them all\n",

@@ -14,6 +14,7 @@
 #include "common/device/cp_async.cuh"
 #include "common/device/math.cuh"
 #include "common/device/mma.cuh"
+#include "common/device/mma_scaled.cuh"
 #include "common/device/sync.cuh"
 #include "common/device/tcgen05.cuh"
 #include "common/device/tma.cuh"

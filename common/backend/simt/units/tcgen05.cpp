@@ -4,7 +4,6 @@
 #include "common/backend/simt/units/tcgen05.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <string>
 
@@ -16,6 +15,7 @@
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/async_tracer.hpp"
 #include "common/backend/simt/units/mbarrier_tracer.hpp"
+#include "common/backend/simt/units/scaled_elements.hpp"
 #include "common/backend/simt/units/shared_operand.hpp"
 #include "common/backend/simt/units/tensor_sum.hpp"
 #include "common/backend/simt/units/tensor_tracer.hpp"
@@ -214,36 +214,6 @@ uint32_t scale_columns(uint32_t rows) { return (rows + 31) / 32; }
 
 // ---- execution ----
 
-float element_value(const char* chunk, uint32_t i, Format format) {
-  const auto byte = [chunk](uint32_t at) { return static_cast<uint8_t>(chunk[at]); };
-  switch (format) {
-    case Format::bf16:
-    case Format::f16: {
-      uint16_t bits;
-      std::memcpy(&bits, chunk + size_t{2} * i, 2);
-      return format == Format::bf16 ? bf16_bits_to_float(bits) : half_bits_to_float(bits);
-    }
-    case Format::tf32: {
-      uint32_t bits;
-      std::memcpy(&bits, chunk + size_t{4} * i, 4);
-      return tf32_value(bits);
-    }
-    case Format::e4m3: return e4m3_bits_to_float(byte(i));
-    case Format::e5m2: return half_bits_to_float(static_cast<uint16_t>(byte(i) << 8));
-    case Format::e2m1:
-      // 32 in 16 bytes, or 16 in the first 8 of them.
-      return narrow_bits_to_float(byte(i / 2) >> (4 * (i % 2)) & 0xf, 2, 1);
-    case Format::e2m3:
-    case Format::e3m2: break;
-  }
-  // Sixteen elements of 6 bits in 12 bytes.
-  const uint32_t bit = 6 * i;
-  const uint32_t both = byte(bit / 8) | static_cast<uint32_t>(byte(bit / 8 + 1)) << 8;
-  const uint32_t bits = both >> (bit % 8) & 0x3f;
-  return format == Format::e2m3 ? narrow_bits_to_float(bits, 2, 3)
-                                : narrow_bits_to_float(bits, 3, 2);
-}
-
 struct Scratch {
   float a[256][64];  // (m, k)
   float b[64][256];  // (k, n)
@@ -293,13 +263,6 @@ uint8_t scale_byte(TensorMemory& memory, uint32_t column, uint32_t first_byte, u
                    uint32_t block) {
   const uint32_t word = memory.word(row % 32, column + row / 32);
   return static_cast<uint8_t>(word >> (8 * (first_byte + block)));
-}
-
-BlockScale scale_of(uint8_t bits, bool is_ue8m0) {
-  if (is_ue8m0) return {1, bits - 127, bits == 0xff};
-  const float value = e4m3_bits_to_float(bits & 0x7f);
-  const int exponent = value == 0 ? 0 : tensor_exponent(Format::e4m3, value);
-  return {std::ldexp(value, -exponent), exponent, value != value};
 }
 
 float half_word(uint32_t word) { return half_bits_to_float(static_cast<uint16_t>(word)); }
