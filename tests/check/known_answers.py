@@ -139,6 +139,15 @@ AS_IT_SHOULD_BE = ("found", "clean", "right")
 
 # ---- running ----
 
+RUNNING = set()
+
+
+def end(number, _):
+    for process in list(RUNNING):
+        stop(process)
+    raise SystemExit(128 + number)
+
+
 def stop(process):
     """SIGTERM first: check.py ends the program that it runs."""
     process.terminate()
@@ -182,11 +191,14 @@ def check(program, place, build, limit, arguments):
         [sys.executable, str(ROOT / "tools/check/check.py"), "--build", build, *map(str, sources), "--quiet", "--json",
          str(result), "--time-limit", str(max(5, limit // 4)), *program.options, "--", *arguments], cwd=at, text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace", start_new_session=True)
+    RUNNING.add(process)
     try:
         output, errors = process.communicate(program.given, timeout=limit)
     except subprocess.TimeoutExpired:
         stop(process)
         return Outcome(None)
+    finally:
+        RUNNING.discard(process)
     found = json.loads(result.read_text()) if result.exists() else {"findings": [], "notes": []}
     return Outcome(process.returncode, output[-20000:], errors[-4000:], tuple(found["findings"]), tuple(found["notes"]))
 
@@ -426,7 +438,7 @@ def of(ones, test):
     return f"{sum(map(bool, map(test, ones)))} of {len(ones)}" if ones else "-"
 
 
-def row_of(suite, rule, records):
+def row_of(suite, text, records):
     ran = [one for one in records.values() if one["verdict"] != "not run"]
     bugs = [(kinds, found) for one in ran for kinds, found in one["bugs"].items()]
     of_kind = {kinds: of([found for kind, found in bugs if kind == kinds], bool) for kinds in sorted(dict(bugs))}
@@ -434,7 +446,7 @@ def row_of(suite, rule, records):
     own = [one for one in ran if one["truth"] == "own"]
     silent = sum(one["verdict"] == "right" and one["right"] is None for one in own)
     seconds = sorted(one["seconds"] for one in ran)
-    return [TITLES[suite], f"{rule}: {len(records)}", of(ran, lambda one: one["built"]), of(ran, lambda one: one["ran"]),
+    return [TITLES[suite], text, of(ran, lambda one: one["built"]), of(ran, lambda one: one["ran"]),
             of(own, lambda one: one["verdict"] == "right") + (f" ({silent} say nothing)" if silent else ""),
             of(bugs, lambda one: one[1]) + more,
             of([one for one in ran if one["truth"] == "clean"], lambda one: one["verdict"] == "false alarm"),
@@ -444,8 +456,15 @@ def row_of(suite, rule, records):
 HEAD = ["suite", "drawn", "built", "ran", "right", "bugs found", "false alarms", "refused by name", "median"]
 
 
-def rule_text(rules):
-    return "; ".join("all" if rule == "1/1" else "every {}th from the {}.".format(*rule.split("/")) for rule in rules)
+def drawn_text(rules, records):
+    """The rules without those that another one covers, and how many programs they draw."""
+    numbers = {rule: tuple(map(int, rule.split("/"))) for rule in rules}
+    covers = lambda a, b: a != b and b[0] % a[0] == 0 and (b[1] - a[1]) % a[0] == 0
+    kept = [rule for rule in rules if not any(covers(other, numbers[rule]) for other in numbers.values())]
+    names = {name for rule in rules for name in rules[rule]}
+    text = "; ".join("all" if rule == "1/1" else "1 in {} from number {}".format(*numbers[rule]) for rule in kept)
+    done = sum(name in records for name in names)
+    return f"{text}: {done}" + (f" of {len(names)} so far" if done < len(names) else "")
 
 
 def write_table(document, out, data):
@@ -453,7 +472,7 @@ def write_table(document, out, data):
     for suite in SUITES:
         records = document["results"].get(suite, {})
         if records:
-            rows.append("| " + " | ".join(row_of(suite, rule_text(document["rules"][suite]), records)) + " |")
+            rows.append("| " + " | ".join(row_of(suite, drawn_text(document["rules"][suite], records), records)) + " |")
     rows += ["", "| not as it should be | |", "|---|---|"]
     for suite in SUITES:
         for name, one in sorted(document["results"].get(suite, {}).items()):
@@ -474,7 +493,7 @@ def main(argv=None):
     parser.add_argument("--every", type=int, default=1, metavar="N")
     parser.add_argument("--from", type=int, default=1, metavar="K", dest="first")
     parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--limit", type=int, default=180, metavar="SECONDS", help="of one run of ./run check")
+    parser.add_argument("--limit", type=int, default=180, metavar="SECONDS", help="of one run of ./run check; more on a busy machine")
     parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="results; those in it are not run again")
     parser.add_argument("--table", type=Path, metavar="FILE", help="Markdown")
     parser.add_argument("--again", metavar="PATTERN", help="run these again whose suite/name matches")
@@ -491,9 +510,7 @@ def main(argv=None):
             continue
         programs = [with_table(one, data) for one in drawn(programs_of(checkout.resolve(), data), options.every, options.first)]
         records = document["results"].setdefault(suite, {})
-        rules = document["rules"].setdefault(suite, [])
-        rule = f"{options.every}/{options.first}"
-        rules += [rule] if rule not in rules else []
+        document["rules"].setdefault(suite, {})[f"{options.every}/{options.first}"] = [one.name for one in programs]
         todo = [one for one in programs if one.name not in records
                 or options.again and re.search(options.again, f"{suite}/{one.name}")]
         with ThreadPoolExecutor(options.jobs) as pool:
@@ -507,4 +524,6 @@ def main(argv=None):
 
 
 if __name__ == "__main__":
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, end)
     sys.exit(main())

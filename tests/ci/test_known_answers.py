@@ -72,11 +72,11 @@ class Judging(unittest.TestCase):
         ones = {"good": known.judge(program("clean"), [known.Outcome(0)]),
                 "bad": known.judge(program("clean"), [known.Outcome(1, findings=(RACE,))]),
                 "bug": known.judge(program("bug", wanted=(("race",),)), [known.Outcome(0)])}
-        document = {"results": {"scor": {name: dict(one, seconds=2) for name, one in ones.items()}}, "rules": {"scor": ["10/1"]}}
+        document = {"results": {"scor": {name: dict(one, seconds=2) for name, one in ones.items()}}, "rules": {"scor": {"10/1": ["good"], "5/1": ["good", "bad", "bug", "later"]}}}
         with tempfile.TemporaryDirectory() as folder:
             known.write_table(document, Path(folder) / "t.md", {})
             text = (Path(folder) / "t.md").read_text()
-        self.assertIn("| ScoR | every 10th from the 1.: 3 | 3 of 3 | 3 of 3 | - | 0 of 1 | 1 of 2 | 0 | 2 s |", text)
+        self.assertIn("| ScoR | 1 in 5 from number 1: 3 of 4 so far | 3 of 3 | 3 of 3 | - | 0 of 1 | 1 of 2 | 0 | 2 s |", text)
         self.assertIn("| ScoR: bad | false alarm: race", text)
         self.assertIn("| ScoR: bug | missed: no race |", text)
         self.assertNotIn("ScoR: good", text)
