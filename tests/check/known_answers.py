@@ -472,7 +472,7 @@ def write_table(document, out, data):
     for suite in SUITES:
         records = document["results"].get(suite, {})
         if records:
-            rows.append("| " + " | ".join(row_of(suite, drawn_text(document["rules"][suite], records), records)) + " |")
+            rows.append("| " + " | ".join(row_of(suite, drawn_text(document["rules"].get(suite, {}), records), records)) + " |")
     rows += ["", "| not as it should be | |", "|---|---|"]
     for suite in SUITES:
         for name, one in sorted(document["results"].get(suite, {}).items()):
