@@ -11,6 +11,7 @@ single findings.
 """
 import argparse
 import json
+import math
 import os
 import re
 import shlex
@@ -297,6 +298,17 @@ def scor_input(name):
             "uts": "4 3 7"}.get(name, "") + "\n"
 
 
+MOST_THREADS = 1 << 16  # of a grid
+
+
+def at_most(most, shape):
+    """The three extents that a text such as [64,2] names, the largest halved until their product is small enough."""
+    extents = ([int(n) for n in re.findall(r"\d+", shape)] + [1, 1])[:3]
+    while math.prod(extents) > most:
+        extents[extents.index(max(extents))] //= 2
+    return extents
+
+
 def gpuverify(checkout, data):
     """GPUVerify's CUDA tests: kernels without a host, whose first lines say what is expected and for which grid."""
     for source in sorted(checkout.glob("testsuite/CUDA/**/*.cu")):
@@ -318,16 +330,15 @@ def gpuverify(checkout, data):
             kernel, parameters = kernels[-1]
             values = dict(re.findall(r"__requires\((\w+) == (\w+)\b", text)[::-1])
             names = [re.findall(r"\w+", re.sub(r"\[.*", "", one))[-1] for one in parameters.split(",") if one.strip(" \n")]
-            shape = lambda match: [int(n) for n in re.findall(r"\d+", match[1])]
-            threads = shape(block)
-            while len(threads) < 3:
-                threads.append(1)
-            while threads[0] * threads[1] * threads[2] > 1024:  # more than CUDA has
-                threads[threads.index(max(threads))] //= 2
+            threads = at_most(1024, block[1])  # more than CUDA has
+            blocks = at_most(max(16, MOST_THREADS // math.prod(threads)), grid[1])
             values = {one: str(threads[0]) if value == "blockDim" else value for one, value in values.items() if value != "tid"}
             given = "".join(", " + values.get(one, "bare::any") for one in names)
             macros = {"KERNEL_FILE": f'"{source}"', "KERNEL": kernel, "KERNEL_GIVEN": given,
-                      "KERNEL_BLOCK": ",".join(map(str, threads)), "KERNEL_GRID": ",".join(map(str, shape(grid)))}
+                      "KERNEL_BLOCK": ",".join(map(str, threads)), "KERNEL_GRID": ",".join(map(str, blocks))}
+            # GPUVerify includes these itself.
+            macros.update({macro: "1" for word, macro in (("cooperative_groups", "KERNEL_GROUPS"), ("curand", "KERNEL_CURAND"))
+                           if word in text})
             extra = re.findall(r"-D\s?(\w+=\w+)", text.split("\n")[1])
             program.options = [part for key, value in macros.items() for part in ("-D", f"{key}={value}")]
             program.options += [part for one in extra for part in ("-D", one)]

@@ -109,6 +109,10 @@ class Reading(unittest.TestCase):
         self.assertEqual(known.small(["8192", "-v", "100"]), ["256", "-v", "1"])
         self.assertEqual(known.small(["512", "512", "512", "100"]), ["64", "64", "64", "1"])
 
+    def test_a_grid_is_made_small(self):
+        self.assertEqual(known.at_most(1024, "[64,64,64]"), [8, 8, 16])
+        self.assertEqual(known.at_most(1024, "64"), [64, 1, 1])
+
     def test_the_draw(self):
         self.assertEqual(known.drawn(range(1, 31), 10, 3), [3, 13, 23])
 

@@ -12,6 +12,12 @@
 #include <vector>
 
 #include <cuda_runtime.h>
+#ifdef KERNEL_GROUPS
+#include <cooperative_groups.h>
+#endif
+#ifdef KERNEL_CURAND
+#include <curand_kernel.h>
+#endif
 
 namespace bare {
 
