@@ -69,7 +69,7 @@ def refusal(errors):
     """(whether it names what is missing, the reason)"""
     rows = [row for row in errors.strip().split("\n") if row]
     text = re.sub(r"^check: ", "", rows[0]) if rows else "no message"
-    text = re.sub(r"^\S*/", "", text)
+    text = re.sub(r"\S*/(?=[\w.-]+:)", "", text)  # a place is a file and a line
     return bool(re.search(r"not supported|there is no header|nothing defines|is not modelled|inline PTX", text)), text[:160]
 
 
@@ -452,14 +452,16 @@ def of(ones, test):
 def row_of(suite, text, records):
     ran = [one for one in records.values() if one["verdict"] != "not run"]
     bugs = [(kinds, found) for one in ran for kinds, found in one["bugs"].items()]
-    of_kind = {kinds: of([found for kind, found in bugs if kind == kinds], bool) for kinds in sorted(dict(bugs))}
-    more = f" ({', '.join(f'{kinds.split(chr(47))[0]} {text}' for kinds, text in of_kind.items())})" if len(of_kind) > 1 else ""
+    by_kind = {}
+    for kinds, found in bugs:
+        by_kind.setdefault(kinds.split("/")[0], []).append(found)
+    more = ", ".join(f"{kind} {of(by_kind[kind], bool)}" for kind in sorted(by_kind))
     own = [one for one in ran if one["truth"] == "own"]
     silent = sum(one["verdict"] == "right" and one["right"] is None for one in own)
     seconds = sorted(one["seconds"] for one in ran)
     return [TITLES[suite], text, of(ran, lambda one: one["built"]), of(ran, lambda one: one["ran"]),
             of(own, lambda one: one["verdict"] == "right") + (f" ({silent} say nothing)" if silent else ""),
-            of(bugs, lambda one: one[1]) + more,
+            of(bugs, lambda one: one[1]) + (f" ({more})" if len(by_kind) > 1 else ""),
             of([one for one in ran if one["truth"] == "clean"], lambda one: one["verdict"] == "false alarm"),
             str(sum(one["verdict"] == "refused" for one in ran)), f"{seconds[len(seconds) // 2]:.0f} s" if seconds else "-"]
 
