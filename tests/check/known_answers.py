@@ -49,7 +49,7 @@ class Program:
     lines: tuple = ()   # of the planted bug
     right: str = ""     # what the output of a right program has
     edits: tuple = ()   # (pattern, replacement) in the sources
-    true: tuple = ()    # patterns of findings that are bugs of the program
+    true: tuple = ()    # (pattern, why): findings that are bugs of the program
     skip: str = ""      # why it is not run
 
 
@@ -113,7 +113,8 @@ def judge(program, outcomes):
             slow = "" if record["ran"] else "cut short; "
             return dict(record, verdict="missed", reason=f"{slow}no {', no '.join(missing)}")
         return dict(record, verdict="found")
-    judged_true = [one for one in counted if any(re.search(part, one["message"]) for part in program.true)]
+    judged_true = [one for one in counted if any(re.search(part, one["message"]) for part, _ in program.true)]
+    why = "; ".join(why for part, why in program.true if any(re.search(part, one["message"]) for one in judged_true))
     record["false"] = sorted({one["message"][:300] for one in counted if one not in judged_true})
     record["right"] = None if program.truth == "clean" else \
         next((said for said in (own_verdict(program, one.output) for one in outcomes) if said is not None), None)
@@ -121,7 +122,7 @@ def judge(program, outcomes):
     if crash and not judged_true:
         return dict(record, ran=False, verdict="crashed", reason=crash[:200])
     ended = next((one["message"] for one in found if one["kind"] == "exit status"), "")
-    if ended and program.truth == "own":
+    if ended and program.truth == "own" and not judged_true:
         said = [row for one in outcomes for row in (one.output + one.errors).strip().split("\n") if row]
         return dict(record, right=False, verdict="wrong result", reason=f"{ended}; {said[0] if said else ''}"[:200])
     if record["false"]:
@@ -129,6 +130,8 @@ def judge(program, outcomes):
                     reason=record["false"][0])
     if not record["ran"]:
         return dict(record, verdict="too slow", reason="not finished within the limit")
+    if why and record["right"] is not True:
+        return dict(record, verdict="a bug of the program", reason=why)
     if record["right"] is False:
         said = next((row for one in outcomes for row in one.output.split("\n") if FAILS.search(row)), "")
         return dict(record, verdict="wrong result", reason=said.strip()[:160])
@@ -231,7 +234,7 @@ def with_table(program, data):
     program.right = own.get("right", program.right)
     program.given = own.get("input", program.given)
     program.edits = tuple(map(tuple, own.get("edits", program.edits)))
-    program.true = tuple(one["finding"] for one in own.get("true", []))
+    program.true = tuple((one["finding"], one["why"]) for one in own.get("true", []))
     program.options += [part for macro in own.get("define", []) for part in ("-D", macro)]
     if "arguments" in own:
         program.runs = [shlex.split(text) for text in own["arguments"]]

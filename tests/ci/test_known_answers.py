@@ -56,7 +56,10 @@ class Judging(unittest.TestCase):
         self.assertEqual(verdict(own, known.Outcome(1, "Usage: p N\n", findings=(ended,))), "wrong result")
         self.assertEqual(verdict(program("own", right="^sum 10$"), known.Outcome(0, "sum 11\n")), "wrong result")
         self.assertEqual(verdict(own, known.Outcome(1, "PASS\n", findings=(RACE,))), "findings nobody has judged")
-        self.assertEqual(verdict(program("own", true=("write after write",)), known.Outcome(1, "PASS\n", findings=(RACE,))), "right")
+        judged = program("own", true=(("write after write", "no barrier"),))
+        self.assertEqual(verdict(judged, known.Outcome(1, "PASS\n", findings=(RACE,))), "right")
+        self.assertEqual(verdict(judged, known.Outcome(1, "FAIL\n", findings=(RACE,))), "a bug of the program")
+        self.assertEqual(verdict(judged, known.Outcome(1, "PASS\n", findings=(RACE, READ))), "findings nobody has judged")
 
     def test_what_did_not_run_is_no_success(self):
         for truth in ("bug", "clean", "own"):
