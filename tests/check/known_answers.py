@@ -51,6 +51,7 @@ class Program:
     edits: tuple = ()   # (pattern, replacement) in the sources
     true: tuple = ()    # (pattern, why): findings that are bugs of the program
     skip: str = ""      # why it is not run
+    home: Path = None   # its folder, if that is not the first source's
 
 
 @dataclass
@@ -165,7 +166,7 @@ def stop(process):
 def folder_like(program, build):
     """A folder beside links to what the sources lie beside: what a program writes stays out of the checkout. With edits
     the texts are copies. Returns it and the sources."""
-    home = program.sources[0].parent
+    home = program.home or program.sources[0].parent
     top = Path(build).resolve().parent / "known_answers" / re.sub(r"\W", "_", f"{program.suite}_{program.name}")
     shutil.rmtree(top, ignore_errors=True)
     if home == HERE:
@@ -400,12 +401,12 @@ def hecbench(checkout, data):
     """HeCBench: sources, flags and the run from each Makefile; the programs check their results themselves."""
     for folder in sorted(checkout.glob("src/*-cuda")):
         name = folder.name[:-len("-cuda")]
-        program = Program("hecbench", name, [], "own")
+        program = Program("hecbench", name, [], "own", home=folder)
         file = folder / "Makefile"
         text = re.sub(r"\\\n", " ", file.read_text(errors="replace")) if file.exists() else ""
         values = makefile(text)
         named = next((values[key] for key in ("source", "SOURCE", "SOURCES", "sources", "SRC", "SRCS", "src") if key in values), "")
-        listed = [folder / one for one in named.split() if re.search(r"\.(cu|cpp|cc|cxx|c)$", one)]
+        listed = [(folder / one).resolve() for one in named.split() if re.search(r"\.(cu|cpp|cc|cxx|c)$", one)]
         every = [one for kind in ("cu", "cpp", "cc", "c") for one in sorted(folder.glob(f"*.{kind}"))]
         program.sources = listed or every or sorted(folder.glob("src/*.cu"))
         flags = " ".join(values.values()).split()
