@@ -346,6 +346,10 @@ def gpuverify(checkout, data):
             extra = re.findall(r"-D\s?(\w+=\w+)", text.split("\n")[1])
             program.options = [part for key, value in macros.items() for part in ("-D", f"{key}={value}")]
             program.options += [part for one in extra for part in ("-D", one)]
+            structures = re.findall(r"struct\s*(\w*)[^{;]*\{[^}]*\*[^}]*\}\s*(\w*)", text)
+            types = {word for one in parameters.split(",") if "*" not in one for word in re.findall(r"\w+", one)}
+            if types & {word for pair in structures for word in pair}:
+                program.skip = "a parameter is a structure with a pointer, which no rule fills"
             open_ones = [one for one, text in zip(names, parameters.split(",")) if one not in values and "*" not in text]
             program.runs = [["64"], ["1"], ["0"]] if open_ones else [["1"]]
         yield program
@@ -430,7 +434,7 @@ def cuda_samples(checkout, data):
         target = re.search(r"add_executable\(\s*\S+([^)]*)\)", text)
         names = [one for one in target[1].split() if re.search(r"\.(cu|cpp|c|cc)$", one)] if target else []
         program = Program("cuda-samples", folder.name, [folder / one for one in names], "own",
-                          ["-I", str(checkout / "Common")])
+                          ["-I", str(checkout / "Common"), *["-Xcompiler=-fopenmp"] * ("OpenMP" in text)])
         if not names:
             program.skip = "no program: " + ("for another platform" if "7_" not in str(folder) else "libNVVM")
         yield program
