@@ -85,6 +85,8 @@ int main() {
   int *in, *out, *count, seen = 0;
   if (cudaMallocManaged(&in, 2048) || cudaMallocManaged(&out, 512)) return 1;
   if (cudaMallocManaged(&count, 12)) return 1;
+  const cudaMemLocation device{cudaMemLocationTypeDevice, 0};  // as since CUDA 13
+  if (cudaMemPrefetchAsync(in, 2048, device, 0)) return 1;
   for (int i = 0; i < 512; ++i) in[i] = i;
   count[0] = 0;
   stages<<<1, 128>>>(in, out, 4);

@@ -15,8 +15,12 @@
 #include "../../cuda_runtime.h"
 #include "tools/check/program/library_call.hpp"
 
+#define THRUST_VERSION 200700  // of CUDA 12.8
+
 namespace thrust {
 
+using std::advance;
+using std::distance;
 using std::get;
 using std::make_pair;
 using std::make_tuple;
