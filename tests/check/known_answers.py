@@ -523,7 +523,6 @@ def main(argv=None):
     data = json.loads((HERE / "programs.json").read_text())
     commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True).stdout.strip()
     document = json.loads(options.json.read_text()) if options.json.exists() else {"results": {}, "rules": {}}
-    document["commit"] = commit
     os.environ.setdefault("JOBS", str(max(1, (os.cpu_count() or 1) // options.jobs)))
     for suite, programs_of in SUITES.items():
         checkout = getattr(options, {"sanitizer": "sanitizer_samples"}.get(suite, suite).replace("-", "_"))
@@ -536,7 +535,7 @@ def main(argv=None):
                 or options.again and re.search(options.again, f"{suite}/{one.name}")]
         with ThreadPoolExecutor(options.jobs) as pool:
             for program, record in zip(todo, pool.map(lambda one: run(one, options.build, options.limit), todo)):
-                records[program.name] = record
+                records[program.name], document["commit"] = record, commit
                 options.json.write_text(json.dumps(document, indent=1) + "\n")
                 print(f"{suite}/{program.name}: {record['verdict']}; {record['seconds']} s  {record['reason'][:160]}", flush=True)
     if options.table:
