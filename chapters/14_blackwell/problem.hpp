@@ -121,49 +121,8 @@ struct Problem {
   /// The bound: per instruction, 32 or 64 k, the terms and the sum so far are aligned to the
   /// largest of them; at least 24 bits are kept (docs/simt.md). So each term may lose all of itself
   /// or one unit of the last bit kept; the sum and the result lose a unit each. Then bf16 rounds.
-  void reference_row(const HostTensors& tensors, const std::string& /*output*/, std::int64_t row,
-                     double* value, double* bound) const {
-    constexpr std::int64_t kStep = 256 / F::kBits;
-    constexpr double kUnit = 0x1p-24;
-    const auto left = scaled_row(tensors["a"], tensors["scale_a"], row);
-    for (std::int64_t col = 0; col < n; ++col) {
-      const auto right = scaled_row(tensors["b"], tensors["scale_b"], col);
-      double sum = 0, lost = 0;
-      for (std::int64_t first = 0; first < k; first += kStep) {
-        const auto end = static_cast<std::size_t>(std::min(first + kStep, k));
-        double largest = std::fabs(sum) + lost;
-        for (auto i = static_cast<std::size_t>(first); i < end; ++i) {
-          sum += left[i] * right[i];
-          largest = std::max(largest, std::fabs(left[i] * right[i]));
-        }
-        double cut = 2 * largest * kUnit;
-        for (auto i = static_cast<std::size_t>(first); i < end; ++i) {
-          cut += std::min(std::fabs(left[i] * right[i]), largest * kUnit);
-        }
-        lost += cut + kUnit * std::fabs(sum);
-      }
-      value[col] = sum;
-      bound[col] = lost + half_ulp(DType::bf16, std::fabs(sum) + lost);
-    }
-  }
-
- private:
-  /// The k elements of a row, each multiplied with its scale.
-  std::vector<double> scaled_row(const HostTensor& elements, const HostTensor& scales,
-                                 std::int64_t row) const {
-    const auto* from = elements.template data<std::uint8_t>() + row * elements.spec.pitch;
-    const auto* atoms =
-        scales.template data<std::uint8_t>() + row / kAtomRows * atoms_k() * kAtomBytes;
-    const std::int64_t in_atom = row % 32 * 16 + row % kAtomRows / 32 * 4;
-    std::vector<double> values(static_cast<std::size_t>(k));
-    for (std::int64_t i = 0; i < k; ++i) {
-      const std::int64_t block = i / F::kScaleK;
-      values[static_cast<std::size_t>(i)] =
-          F::element(from, i) *
-          F::scale(atoms[block / kAtomScales * kAtomBytes + in_atom + block % kAtomScales]);
-    }
-    return values;
-  }
+  void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
+                     double* value, double* bound) const;
 };
 
 struct Buffers {

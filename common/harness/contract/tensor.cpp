@@ -2,6 +2,7 @@
 #include "common/harness/contract/tensor.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <compare>
@@ -50,7 +51,7 @@ const Traits& traits_of(DType dtype) { return kTraits[static_cast<std::size_t>(d
 
 // 2^exponent for the exponent of a normal double. As bits: ldexp and ilogb are calls, and
 // references take most of their time to decode the same operands again for every row.
-double power_of_two(int exponent) {
+constexpr double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
@@ -101,6 +102,18 @@ struct Narrow {
   }
 
   static double decode(Bits bits) {
+    if constexpr (sizeof(Bits) == 1) {  // looked up: a GEMM's reference decodes B for every row
+      static constexpr auto kValues = [] {
+        std::array<double, 256> values{};
+        for (int i = 0; i < 256; ++i) values[i] = value_of(static_cast<Bits>(i));
+        return values;
+      }();
+      return kValues[bits];
+    } else {
+      return value_of(bits);
+    }
+  }
+  static constexpr double value_of(Bits bits) {
     const std::uint32_t magnitude = bits & (kSign - 1);
     const int exponent = static_cast<int>(magnitude >> kFormat.mantissa_bits);
     double value = 0;

@@ -19,8 +19,12 @@
 
 namespace cookbook::simt {
 
-constexpr uint32_t float_bits(float value) { return __builtin_bit_cast(uint32_t, value); }
-constexpr float bits_float(uint32_t bits) { return __builtin_bit_cast(float, bits); }
+[[gnu::always_inline]] constexpr uint32_t float_bits(float value) {
+  return __builtin_bit_cast(uint32_t, value);
+}
+[[gnu::always_inline]] constexpr float bits_float(uint32_t bits) {
+  return __builtin_bit_cast(float, bits);
+}
 
 COOKBOOK_SIMT_UNTRACED constexpr uint16_t float_to_half_bits(float value) {
   const uint32_t bits = float_bits(value);
@@ -52,7 +56,7 @@ COOKBOOK_SIMT_UNTRACED constexpr uint16_t float_to_bf16_bits(float value) {
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 
-COOKBOOK_SIMT_UNTRACED constexpr float bf16_bits_to_float(uint16_t bits) {
+[[gnu::always_inline]] constexpr float bf16_bits_to_float(uint16_t bits) {
   return bits_float(static_cast<uint32_t>(bits) << 16);
 }
 
