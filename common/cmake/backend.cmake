@@ -65,7 +65,7 @@ if(COOKBOOK_BACKEND STREQUAL "simt")
     -fno-reorder-blocks -fno-reorder-blocks-and-partition -fno-thread-jumps
     -fno-tree-tail-merge -fno-jump-tables
     -fsanitize=signed-integer-overflow)
-  # Without those passes g++ takes variables for uninitialised that are not. The other build warns.
+  # Without those passes g++ takes variables for uninitialised that are not. nvcc warns.
   target_compile_options(cookbook_kernel_traced INTERFACE ${COOKBOOK_TRACED_OPTIONS}
     ${COOKBOOK_KERNEL_OPTIONS}
     -Wno-maybe-uninitialized)
