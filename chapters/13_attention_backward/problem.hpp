@@ -40,6 +40,7 @@ struct Problem {
   /// size: batch, heads_q, heads_kv, seq_q, seq_k, head_dim.
   static Problem make(const Size& size, const Variant& variant, bool causal = true) {
     Problem p{attention::Problem::make(size, variant, DType::bf16, causal), nullptr, nullptr};
+    if (p.shape().heads_q == 0) throw BadSize("attention backward: heads_q is at least 1");
     for (const char* tensor : {"do", "dq", "dk", "dv"}) {
       p.forward.misalign_elements |= variant.of(tensor).misalign_elements;
     }
