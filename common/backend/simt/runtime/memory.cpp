@@ -210,8 +210,8 @@ Range static_shared_range() { return static_shared_ranges.front(); }
 bool is_stack(const void* pointer) { return current_worker->stacks.contains(pointer); }
 
 bool is_own_stack(const void* pointer) {
-  const char* top = current_worker->stacks.top(static_cast<size_t>(current_thread->actor));
-  return static_cast<size_t>(top - static_cast<const char*>(pointer)) <= kStackBytes;
+  return static_cast<size_t>(current_thread->stack_top - static_cast<const char*>(pointer)) <=
+         kStackBytes;
 }
 
 Block* find_shared_block(const void* address) {

@@ -379,7 +379,9 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
   for (uint32_t t = 0; t < threads; ++t) {
     Thread& thread = block.threads[t];
     worker.stacks.forget_frames(first_actor + t);
-    thread.stack_pointer = make_context(worker.stacks.top(first_actor + t), thread_main);
+    char* const top = worker.stacks.top(first_actor + t);
+    thread.stack_pointer = make_context(top, thread_main);
+    thread.stack_top = top;
     thread.thread_idx = thread_idx;
     if (++thread_idx.x == launch.block.x) {
       thread_idx.x = 0;

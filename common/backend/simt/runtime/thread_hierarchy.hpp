@@ -79,6 +79,7 @@ struct alignas(64) Thread {
 
   uint32_t id = 0;                      // linear within the block
   Actor actor = 0;                      // linear within the group
+  const char* stack_top = nullptr;      // one past the end of its stack
   const char* waits_in = nullptr;       // e.g. "__syncthreads", while blocked
   const Waitable* waits_for = nullptr;  // what that is, where the name does not say it all
   void* wait_pc = nullptr;              // where in the kernel it waits
