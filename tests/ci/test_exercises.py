@@ -177,6 +177,8 @@ class Variants(unittest.TestCase):
                 continue
             mine = variants.Variants(one)
             self.assertGreater(len(mine.numbers), 1, f"{one.key}: the public solution of one bug is that of another one, too")
+            if one.kind == "repair":
+                self.assertGreater(len(mine.places), 1, f"{one.key}: all variants have the shipped bug")
             self.assertIsNotNone(mine.shipped, f"{one.key} has changed: its `shipped` should be {variants.digest_of(mine.on_disk)}")
             texts = {}
             for numbers, place in mine.combinations():
