@@ -209,7 +209,7 @@ class Take(Tree):
     """`tools/exercises variant` on a copy of an exercise."""
     def setUp(self):
         super().setUp()
-        for name in ("tools/exercises", "tests/solutions/02", "chapters/02_tiling/exercises", "chapters/13_attention_backward/exercises"):
+        for name in ("tools/exercises", "tests/solutions/02", "tests/solutions/13", "chapters/02_tiling/exercises", "chapters/13_attention_backward/exercises"):
             shutil.copytree(ROOT / name, self.root / name)
         self.file = self.root / "chapters/02_tiling/exercises/exercise_2_missing_barrier.cuh"
         self.exercise = catalogue.find("2.2")
@@ -259,6 +259,15 @@ class Take(Tree):
             exercise = catalogue.find(key)
             hints = variants.Variants(exercise).hints(int(more[1])) if more else exercise.data["hints"]
             self.assertEqual((done.returncode, done.stdout.replace("\n", " ").strip()), (0, begin + hints[0]), done.stderr)
+
+    def test_a_teacher_sees_the_solution_of_a_variant(self):
+        mine = variants.Variants(self.exercise)
+        for key, number, said in (("2.2", 17, mine.solved(mine.choice(17)[0])), ("2.2", 0, mine.solved()),
+                                  ("13.2", 0, solution.solve(catalogue.find("13.2").file.read_text(),
+                                                             solution.edits_of(catalogue.find("13.2").file, ROOT).read_text()))):
+            done = subprocess.run([sys.executable, "-B", "tools/exercises", "solution", key, str(number)], cwd=self.root,
+                                  capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (0, said), done.stderr)
 
     def test_what_has_no_variants_says_so(self):
         done = self.variant(1, key="13.2")

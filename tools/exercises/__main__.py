@@ -5,6 +5,7 @@
   tools/exercises read 1.11 --build build/simt [--variant 17] [--answers FILE] [--json FILE]
   tools/exercises numbers 5.7 --build build/simt [--variant 17] [--answers FILE] [--json FILE]
   tools/exercises variant 2.2 17 [--out FILE]       the kernel of a variant, in its place or in a file
+  tools/exercises solution 2.2 17 [--build build/simt]  for a teacher: a variant's kernel, solved, or its answers
   tools/exercises tests CHAPTER SEEDS FOLDER        wrong solutions and variants, for tests/solutions/solutions.cmake
   tools/exercises list [--write]                    the table of docs/exercises.md; that of docs/course.md, too, is written
 """
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import catalogue
 import reading
+import solution
 import terms
 import variants
 from catalogue import BadExercise
@@ -101,6 +103,20 @@ def take_variant(arguments):
     return 0
 
 
+def show_solution(arguments):
+    exercise, number = catalogue.find(arguments.exercise), catalogue.variant_of(arguments.number)
+    if exercise.kind == "read":
+        for name, (answer, _) in reading.Variant(exercise, number).answers(arguments.build).items():
+            print(f"{name} = {answer:,.0f}" if answer == int(answer) else f"{name} = {answer:,.2f}")
+    elif exercise.file.suffix == ".cuh":
+        found = variants.Variants(exercise) if "variants" in exercise.data else None
+        edits = solution.edits_of(exercise.file, catalogue.ROOT).read_text()
+        print(found.solved(found.choice(number)[0]) if found else solution.solve(exercise.file.read_text(), edits), end="")
+    else:
+        raise BadExercise(f"{exercise.key} has many solutions: tests/solutions/ has one of the file as it is shipped")
+    return 0
+
+
 def write_tests(arguments):
     exercises = [one for one in catalogue.all_exercises() if one.chapter == arguments.chapter and one.file.suffix == ".cuh"]
     arguments.folder.mkdir(parents=True, exist_ok=True)
@@ -144,6 +160,11 @@ def main(argv):
     one.add_argument("exercise")
     one.add_argument("number")
     one.add_argument("--out")
+    one = verbs.add_parser("solution")
+    one.set_defaults(run=show_solution)
+    one.add_argument("exercise")
+    one.add_argument("number")
+    one.add_argument("--build", default="build/simt")
     one = verbs.add_parser("tests")
     one.set_defaults(run=write_tests)
     one.add_argument("chapter", type=int)
