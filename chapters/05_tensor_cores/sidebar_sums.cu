@@ -4,7 +4,6 @@
 //   chapter-5-sums                    three experiments
 //   chapter-5-sums NUMBER[*COUNT]...  your numbers, bf16: as given, and the last first
 //   chapter-5-sums --json FILE        three experiments as the data of a picture (docs/pictures.md)
-//   chapter-5-sums --grade 7 FILE     exercise 7: the numbers of a file, none below 2^-20
 // A number is decimal or a power of two, such as 2^-25. Exit status 1 if the sums of your numbers
 // are equal in both orders.
 #include <algorithm>
@@ -12,8 +11,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -187,29 +184,6 @@ bool parse_all(const std::vector<std::string>& words, std::vector<float>& number
   return true;
 }
 
-/// Exercise `number`: the exit status of its grade.
-int grade(const char* number, const char* path) {
-  std::ifstream file(path);
-  std::vector<std::string> words;
-  for (std::string row; std::getline(file, row);) {
-    std::istringstream in(row.substr(0, row.find('#')));
-    for (std::string word; in >> word;) words.push_back(word);
-  }
-  std::vector<float> numbers;
-  if (words.empty()) std::fprintf(stderr, "chapter-5-sums: no numbers in %s\n", path);
-  if (words.empty() || !parse_all(words, numbers)) return 2;
-  const bool large = std::all_of(numbers.begin(), numbers.end(), [](float value) {
-    const float term = std::fabs(static_cast<float>(static_cast<bf16>(value)));
-    return value == 0 || (term >= 0x1p-20f && std::isfinite(term));
-  });
-  const bool differ = show_orders("Your numbers:", numbers);
-  std::printf("exercise 5.%s: %s\n", number,
-              !large    ? "not yet: a number is below 2^-20, or no finite bf16"
-              : !differ ? "not yet: the order does not matter"
-                        : "passed");
-  return large && differ ? 0 : 1;
-}
-
 int experiments() {
   std::printf("What lies below the last bit of the adder is cut off, term by term:\n\n");
   for (int bit = 24; bit <= 27; ++bit) show_cut(bit);
@@ -236,7 +210,6 @@ int main(int argc, char** argv) {
       gemm::write_json(*file);
       return 0;
     }
-    if (argc == 4 && std::string(argv[1]) == "--grade") return gemm::grade(argv[2], argv[3]);
     std::vector<float> numbers;
     if (!gemm::parse_all({argv + 1, argv + argc}, numbers)) return 2;
     return gemm::show_orders("Your numbers:", numbers) ? 0 : 1;

@@ -73,8 +73,9 @@ class Data(unittest.TestCase):
             with self.subTest(week=number):
                 self.assertLessEqual(lab, 110)  # of two hours, ten minutes are for what missed
                 self.assertTrue(3 <= home <= 6, home)
-                for part in ("predict", "lab"):  # a class shares no answer
-                    self.assertTrue(not week[part] or any(catalogue.count_of_variants(catalogue.find(key)) > 1 for key in week[part]))
+                for part in ("predict", "lab", "home"):  # a class shares no answer
+                    for key in week[part]:
+                        self.assertGreater(catalogue.count_of_variants(catalogue.find(key)), 2, key)
 
 
 # Of a kernel, names may be in a hint, and no expressions of them.
@@ -175,6 +176,9 @@ class Variants(unittest.TestCase):
             if "variants" not in one.data:
                 continue
             mine = variants.Variants(one)
+            self.assertGreater(len(mine.numbers), 1, f"{one.key}: the public solution of one bug is that of another one, too")
+            if one.kind == "repair":
+                self.assertGreater(len(mine.places), 1, f"{one.key}: all variants have the shipped bug")
             self.assertIsNotNone(mine.shipped, f"{one.key} has changed: its `shipped` should be {variants.digest_of(mine.on_disk)}")
             texts = {}
             for numbers, place in mine.combinations():
@@ -205,7 +209,7 @@ class Take(Tree):
     """`tools/exercises variant` on a copy of an exercise."""
     def setUp(self):
         super().setUp()
-        for name in ("tools/exercises", "tests/solutions/02", "chapters/02_tiling/exercises", "chapters/05_tensor_cores/exercises"):
+        for name in ("tools/exercises", "tests/solutions/02", "tests/solutions/13", "chapters/02_tiling/exercises", "chapters/13_attention_backward/exercises"):
             shutil.copytree(ROOT / name, self.root / name)
         self.file = self.root / "chapters/02_tiling/exercises/exercise_2_missing_barrier.cuh"
         self.exercise = catalogue.find("2.2")
@@ -249,17 +253,26 @@ class Take(Tree):
         self.assertEqual(self.file.read_text(), shipped)
 
     def test_a_hint_says_of_which_variant_it_is(self):
-        for key, more, begin in (("2.2", (), "Variant 0: "), ("2.2", ("--variant", "17"), "Variant 17: "), ("5.3", (), "")):
+        for key, more, begin in (("2.2", (), "Variant 0: "), ("2.2", ("--variant", "17"), "Variant 17: "), ("13.2", (), "")):
             done = subprocess.run([sys.executable, "-B", "tools/exercises", "hint", key, "1", *more], cwd=self.root,
                                   capture_output=True, text=True)
             exercise = catalogue.find(key)
             hints = variants.Variants(exercise).hints(int(more[1])) if more else exercise.data["hints"]
             self.assertEqual((done.returncode, done.stdout.replace("\n", " ").strip()), (0, begin + hints[0]), done.stderr)
 
+    def test_a_teacher_sees_the_solution_of_a_variant(self):
+        mine = variants.Variants(self.exercise)
+        for key, number, said in (("2.2", 17, mine.solved(mine.choice(17)[0])), ("2.2", 0, mine.solved()),
+                                  ("13.2", 0, solution.solve(catalogue.find("13.2").file.read_text(),
+                                                             solution.edits_of(catalogue.find("13.2").file, ROOT).read_text()))):
+            done = subprocess.run([sys.executable, "-B", "tools/exercises", "solution", key, str(number)], cwd=self.root,
+                                  capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stdout), (0, said), done.stderr)
+
     def test_what_has_no_variants_says_so(self):
-        done = self.variant(1, key="5.3")
+        done = self.variant(1, key="13.2")
         self.assertEqual((done.returncode, done.stderr),
-                         (2, "exercise: 5.3 has no variants; docs/exercises.md lists the exercises that have some\n"))
+                         (2, "exercise: 13.2 has no variants; docs/exercises.md lists the exercises that have some\n"))
 
 
 if __name__ == "__main__":

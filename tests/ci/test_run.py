@@ -363,6 +363,23 @@ class Run(Scripts):
                     "run: exercise 11.11 takes no '--size'; it takes --variant, --hint, --answers, --json\n")
         self.assertEqual(self.log(), "")  # a hint builds nothing
 
+    def test_an_exercise_of_numbers_is_added_up_by_a_sidebar(self):
+        self.take("tools/exercises")
+        self.write("chapters/11_b/exercises/exercise_3_sums.json", json.dumps({
+            "kind": "design", "title": "a title", "program": "chapter-11-sums", "hints": ["first", "second"],
+            "limits": {"least": -2, "most": 9, "count": 3}, "draw": {"least": [-9], "count": [2]}, "above": 4,
+            "texts": ["# a\n4 1\n", "# a\n# from 2^{least} to 2^{most}, {count}\n2^{most}\n"]}))
+        self.write("chapters/11_b/exercises/exercise_3_sums.txt", "# a\n4 1\n")
+        self.script("build/simt/chapter-11-sums", 'echo "sums of $*"')
+        self.expect(self.run_it("exercise", "11.3"), 0, "sums of 4 1\nexercise 11.3, variant 0: passed\n")
+        self.assertIn("--target chapter-11-sums\n", self.log())
+        done = self.run_it("exercise", "11.3", "--variant", "17")
+        self.assertIn("sums of 2^-5\nexercise 11.3, variant 17: passed\n", done.stdout)
+        (self.root / "mine.txt").write_text("4 1\n")
+        done = self.run_it("exercise", "11.3", "--variant", "17", "--answers", "mine.txt", "--json", "out.json")
+        self.assertEqual((done.returncode, "a number is below 2^-9 or above 2^-5" in done.stdout), (1, True), done.stdout)
+        self.assertEqual(json.loads((self.root / "out.json").read_text())["passed"], False)
+
     def test_help_of_a_verb_builds_nothing(self):
         self.take("docs/build.sh", "plots", "tools/identity")
         before = sorted(self.root.rglob("*"))

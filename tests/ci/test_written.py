@@ -26,7 +26,8 @@ class Written(unittest.TestCase):
 
     def graded(self, name, score=70):
         step = {"step": "races", "points": 0, "of": 10, "passed": False, "feedback": "race <b>"}
-        result = {"name": name, "score": score, "of": 100, "steps": [step]}
+        refused = {"step": "compiles", "points": 0, "of": 0, "passed": False, "feedback": "as it was handed out"}
+        result = {"name": name, "score": score, "of": 100, "steps": [refused, step]}
         (self.folder / f"grades/results/{len(name)}{name[-1]}.json").write_text(json.dumps(result))
 
     def run_it(self, *more, expected=0):
@@ -54,6 +55,7 @@ class Written(unittest.TestCase):
         (self.folder / "texts/ada.md").write_text("I predicted 32.\n")
         self.assertIn("1 without all points", self.run_it())
         self.assertIn("not complete", self.page("ada"))
+        self.assertIn("as it was handed out", self.page("ada"))  # why the other steps have no points
         self.assertEqual(self.page("ada").count("&#9744;"), sum(len(one["levels"]) for one in
                                                                written.read_rubric(written.RUBRIC)["criteria"]))
         self.enter("ada", "6", "3", "", "4", "")

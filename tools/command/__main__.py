@@ -227,8 +227,9 @@ def exercise(arguments):
     files = [*Path().glob(f"chapters/{int(number):02}_*/exercises/exercise_{named[2]}_*")]
     if not files:
         die(f"no exercise {named[0]}; docs/exercises.md lists them")
-    to_read = any(file.suffix == ".json" and json.loads(file.read_text())["kind"] == "read" for file in files)
-    known = OF_A_QUESTION if to_read else OF_AN_EXERCISE
+    data = next((json.loads(file.read_text()) for file in files if file.suffix == ".json"), {"kind": ""})
+    to_read, of_numbers = data["kind"] == "read", data.get("program")  # a sidebar's, that adds up a file of numbers
+    known = OF_A_QUESTION if to_read or of_numbers else OF_AN_EXERCISE
     for option in (argument.partition("=")[0] for argument in arguments if argument.startswith("--")):
         if option not in known:
             die(f"exercise {named[0]} takes no '{option}'; it takes {', '.join(known)}")
@@ -236,10 +237,11 @@ def exercise(arguments):
         rest, wanted = taken_out(arguments[1:], "--variant")
         after = [argument for argument in rest if argument != "--hint"] or ["1"]
         replace_by("python3", "-B", "tools/exercises", "hint", named[0], *after, *(["--variant", wanted] if wanted is not None else []))
-    if to_read:
+    if to_read or of_numbers:
         taken = with_folders(arguments[1:])
-        prepare(f"chapter-{number}", only="simt")
-        replace_by("python3", "-B", "tools/exercises", "read", named[0], "--build", "build/simt", *taken)
+        prepare(of_numbers or f"chapter-{number}", only="simt")
+        verb = "numbers" if of_numbers else "read"
+        replace_by("python3", "-B", "tools/exercises", verb, named[0], "--build", "build/simt", *taken)
     taken, wanted = taken_out(arguments[1:], "--variant")
     if wanted is not None:
         taken, out = taken_out(as_seen_from_caller(taken), "--out")
@@ -248,11 +250,6 @@ def exercise(arguments):
         if status or out:
             sys.exit(status)
     arguments = [named[0], *taken]
-    # Some are a file of numbers, which a sidebar's program grades.
-    for file in (file for file in files if file.suffix == ".txt"):
-        program = f"chapter-{number}-{file.stem.split('_', 2)[2]}"
-        prepare(program, only="simt")
-        replace_by(f"build/simt/{program}", "--grade", named[2], file)
     taken = with_folders(arguments[1:])
     for file in files:
         said = re.search(r"^// (Variant \d+ of exercise [^ ]+ \([^)]*\))", file.read_text(), re.MULTILINE)

@@ -3,7 +3,9 @@
 
   tools/exercises hint 3.2 1 [--variant 17]
   tools/exercises read 1.11 --build build/simt [--variant 17] [--answers FILE] [--json FILE]
+  tools/exercises numbers 5.7 --build build/simt [--variant 17] [--answers FILE] [--json FILE]
   tools/exercises variant 2.2 17 [--out FILE]       the kernel of a variant, in its place or in a file
+  tools/exercises solution 2.2 17 [--build build/simt]  for a teacher: a variant's kernel, solved, or its answers
   tools/exercises tests CHAPTER SEEDS FOLDER        wrong solutions and variants, for tests/solutions/solutions.cmake
   tools/exercises list [--write]                    the table of docs/exercises.md; that of docs/course.md, too, is written
 """
@@ -14,6 +16,8 @@ from pathlib import Path
 
 import catalogue
 import reading
+import solution
+import terms
 import variants
 from catalogue import BadExercise
 from questions import text_of, wrapped
@@ -51,11 +55,27 @@ def read(arguments):
             print(wrapped(say, " " * 8))
     passed = all(check["passed"] for check in checks)
     print(f"exercise {exercise.key}, variant {variant.number}: {'passed' if passed else 'not yet'}")
+    return finish(arguments, exercise, variant.number, checks)
+
+
+def finish(arguments, exercise, number, checks):
+    """Writes the JSON that was asked for; the exit status."""
+    passed = all(check["passed"] for check in checks)
     if arguments.json:
-        document = {"schema": 1, "exercise": exercise.key, "name": exercise.name, "variant": variant.number, "passed": passed,
+        document = {"schema": 1, "exercise": exercise.key, "name": exercise.name, "variant": number, "passed": passed,
                     "complete": True, "checks": checks}
         Path(arguments.json).write_text(json.dumps(document, indent=1) + "\n")
     return 0 if passed else 1
+
+
+def grade_numbers(arguments):
+    exercise, number = catalogue.find(arguments.exercise), catalogue.variant_of(arguments.variant)
+    if "program" not in exercise.data:
+        raise BadExercise(f"{exercise.key} is no file of numbers")
+    reason = terms.grade(exercise, number, arguments.build, arguments.answers)
+    print(f"exercise {exercise.key}, variant {number}: {f'not yet: {reason}' if reason else 'passed'}")
+    return finish(arguments, exercise, number, [{"check": "sums", "passed": not reason,
+                                                 "fault": "false-claim" if reason else "none", "reason": reason}])
 
 
 def show_hint(arguments):
@@ -80,6 +100,20 @@ def take_variant(arguments):
         raise BadExercise(f"{arguments.out} is there already, and is not overwritten")
     out.write_text(text)
     print(f"variant {number} of exercise {exercise.key} ({catalogue.seed_of(exercise, number)}) is in {arguments.out}")
+    return 0
+
+
+def show_solution(arguments):
+    exercise, number = catalogue.find(arguments.exercise), catalogue.variant_of(arguments.number)
+    if exercise.kind == "read":
+        for name, (answer, _) in reading.Variant(exercise, number).answers(arguments.build).items():
+            print(f"{name} = {answer:,.0f}" if answer == int(answer) else f"{name} = {answer:,.2f}")
+    elif exercise.file.suffix == ".cuh":
+        found = variants.Variants(exercise) if "variants" in exercise.data else None
+        edits = solution.edits_of(exercise.file, catalogue.ROOT).read_text()
+        print(found.solved(found.choice(number)[0]) if found else solution.solve(exercise.file.read_text(), edits), end="")
+    else:
+        raise BadExercise(f"{exercise.key} has many solutions: tests/solutions/ has one of the file as it is shipped")
     return 0
 
 
@@ -113,18 +147,24 @@ def main(argv):
     one.add_argument("exercise")
     one.add_argument("which")
     one.add_argument("--variant", default="0")
-    one = verbs.add_parser("read")
-    one.set_defaults(run=read)
-    one.add_argument("exercise")
-    one.add_argument("--build", required=True, help=argparse.SUPPRESS)
-    one.add_argument("--variant", default="0")
-    one.add_argument("--answers")
-    one.add_argument("--json")
+    for name, run in (("read", read), ("numbers", grade_numbers)):
+        one = verbs.add_parser(name)
+        one.set_defaults(run=run)
+        one.add_argument("exercise")
+        one.add_argument("--build", required=True, help=argparse.SUPPRESS)
+        one.add_argument("--variant", default="0")
+        one.add_argument("--answers")
+        one.add_argument("--json")
     one = verbs.add_parser("variant")
     one.set_defaults(run=take_variant)
     one.add_argument("exercise")
     one.add_argument("number")
     one.add_argument("--out")
+    one = verbs.add_parser("solution")
+    one.set_defaults(run=show_solution)
+    one.add_argument("exercise")
+    one.add_argument("number")
+    one.add_argument("--build", default="build/simt")
     one = verbs.add_parser("tests")
     one.set_defaults(run=write_tests)
     one.add_argument("chapter", type=int)

@@ -87,8 +87,9 @@ def options_of(spec):
 
 def count_of_variants(exercise):
     """How many different variants there are, the shipped one included; 1 where there is no other."""
-    if "draw" in exercise.data:
-        return math.prod(len(options_of(spec)) for spec in exercise.data["draw"].values())
+    if "draw" in exercise.data:  # of a file of numbers, the shipped one is none of those that are drawn
+        drawn = math.prod(len(options_of(spec)) for spec in exercise.data["draw"].values())
+        return drawn + ("limits" in exercise.data)
     alternatives = [len(exercise.data.get("variants", {}).get(part, ())) for part in ("numbers", "places")]
     return 1 + math.prod(max(1, count) for count in alternatives) if any(alternatives) else 1
 
@@ -115,12 +116,11 @@ def weeks():
 
 
 def hours():
-    """The table of docs/course.md. In bold what has variants."""
+    """The table of docs/course.md."""
     rows = ["| week | on paper | in the lab | minutes | at home | reading | by hand | text | capstone | hours at home |",
             "|---:|---|---|---:|---|---:|---:|---:|---:|---:|"]
     for number, (week, lab, home) in enumerate(weeks(), 1):
-        named = [", ".join(f"**{key}**" if count_of_variants(find(key)) > 1 else key for key in week[part])
-                 for part in ("predict", "lab", "home")]
+        named = [", ".join(week[part]) for part in ("predict", "lab", "home")]
         shown = [f"{week[part]:g}" if week[part] else "" for part in ("pages", "by_hand", "text", "capstone")]
         rows.append(f"| {' | '.join([str(number), *named[:2], str(lab or ''), named[2], *shown, f'{home:.1f}'])} |")
     return "\n".join(rows)

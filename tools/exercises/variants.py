@@ -21,6 +21,7 @@ import re
 import solution
 from catalogue import ROOT, BadExercise, draw, label, said_in, seed_of
 
+THOROUGH = 50  # variants: whether the lines of the public solution solve one is tested, too
 LABEL = re.compile(r"^// Variant \d+ of exercise [^\n]*\n", re.MULTILINE)
 
 
@@ -63,6 +64,15 @@ class Variants:
             return replaced(replaced(self.shipped, change.get("edits", ())), change.get("hole", ()))
         planted = replaced(self.solved(), self.places[place]["edits"])
         return replaced(replaced(planted, change.get("edits", ())), change.get("solution", ()), strict=False)
+
+    def public(self, numbers):
+        """The file with the lines of the public solution in it, where they fit and the shipped bug is in it; else None."""
+        if len(self.places) > 1:
+            return None
+        try:
+            return solution.solve(self.text(numbers, 0), self.edits)
+        except solution.BadEdits:
+            return None
 
     def handed_out(self, number):
         """A variant's file, with a line that says which one it is."""
@@ -166,6 +176,9 @@ def write_for_tests(exercises, seeds, folder):
             made.append((exercise, f"variant_{numbers}_{place}", {"wrong": False, "solved": False}, found.text(numbers, place)))
         for numbers in dict.fromkeys(numbers for numbers, _ in choices if numbers):
             made.append((exercise, f"variant_{numbers}_solved", {"wrong": False, "solved": True}, found.solved(numbers)))
+            public = found.public(numbers) if seeds >= THOROUGH else None
+            if public:
+                made.append((exercise, f"variant_{numbers}_public", {"wrong": False, "solved": False}, public))
     includes, adds, rows = [], [], []
     for exercise, inner, what, text in made:
         text = apart(text, inner)

@@ -199,7 +199,7 @@ def machine_section(result):
         return "<p>Nothing was graded by the machine.</p>"
     rows = "".join(f"<tr><td>{html.escape(report.NAMES.get(row['step'], row['step']))}</td><td class=points>{row['points']:g} "
                    f"of {row['of']:g}</td><td>{html.escape(plain(report.first_line(row['feedback']))[:300])}</td></tr>"
-                   for row in result["steps"] if row["of"] > 0)
+                   for row in result["steps"] if row["of"] > 0 or row["feedback"])
     return f"<table>{rows}<tr><th>together</th><th>{result['score']:g} of {result['of']:g}</th><th></th></tr></table>"
 
 
