@@ -198,6 +198,17 @@ __global__ void one_locks(Memory* m) {
     m->data = 2;
   }
 }
+// An atomicCAS that adds takes no lock.
+__global__ void adds_by_compare(Memory* m) {
+  if (self() < 0) return;
+  for (int i = 0; i < 2; ++i) {
+    int expected = 0;
+    for (int old; (old = atomicCAS(&m->lock, expected, expected + 1)) != expected;) expected = old;
+    if (i == 0) m->sums[self()] = 1;
+    __threadfence();
+  }
+  if (atomicAdd(&m->ticket, 1) == 1) m->sums[2] = m->sums[0] + m->sums[1];
+}
 // A barrier serves as well as a fence after the lock.
 __global__ void locked_for_the_block(Memory* m) {
   if (threadIdx.x == 0) lock(&m->lock);
@@ -252,6 +263,7 @@ int main() {
                                    no_fence_before_unlock,
                                    two_locks,
                                    one_locks,
+                                   adds_by_compare,
                                    locked_for_the_block};
   void (*const of_one_block[])(Memory*) = {fence_of_a_block, locked_in_a_block, in_shared,
                                            in_shared_without_fence};

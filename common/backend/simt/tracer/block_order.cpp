@@ -298,12 +298,24 @@ void BlockOrder::flatten(Acquired& acquired, Missing forgiven) const {
   flags_.spend(kOfAVisit * seen.size());
 }
 
+bool BlockOrder::tells(const FlagRelease& release, const Acquired& acquired, uint32_t other,
+                       uint32_t clock, Missing forgiven) const {
+  if (!release.covers(other, clock)) return false;
+  // Of the holders of one lock, the earlier one may have used the memory before its own fence.
+  const auto& [first, last, last_for_all] = release.early;
+  const bool is_early = acquired.is_lock && &release == acquired.read.link->release &&
+                        release.thread == other && first <= clock &&
+                        clock <= (release.group == group_ ? last : last_for_all);
+  return !is_early || forgiven == Missing::lock_fence ||
+         (forgiven == Missing::scope && clock > last);
+}
+
 bool BlockOrder::knows(Actor thread, uint64_t group, uint32_t other, uint32_t clock,
                        Missing forgiven) {
   // Most often the flag's last writer is the one that is asked for.
   for (auto at = acquired_.rbegin(); at != acquired_.rend(); ++at) {
     const FlagRelease& release = *at->read.link->release;
-    if (release.group == group && release.covers(other, clock) &&
+    if (release.group == group && tells(release, *at, other, clock, forgiven) &&
         reaches(release, read_of(*at, forgiven).block_only, group_, forgiven) &&
         is_known(thread, *at, forgiven)) {
       return true;
@@ -323,29 +335,13 @@ bool BlockOrder::knows(Actor thread, uint64_t group, uint32_t other, uint32_t cl
     const auto found = flat.find(group);
     if (found == flat.end()) continue;
     for (const FlagRelease* release : found->second) {
-      if (release->covers(other, clock)) return true;
+      if (tells(*release, acquired, other, clock, forgiven)) return true;
     }
   }
   return false;
 }
 
-Missing BlockOrder::met_early(Actor thread, uint64_t group, uint32_t other, uint32_t clock) const {
-  for (const Acquired& acquired : acquired_) {
-    const FlagRelease& release = *acquired.read.link->release;
-    const auto& [first, last, last_for_all] = release.early;
-    if (!acquired.is_lock || release.group != group || release.thread != other || clock < first ||
-        clock > (group == group_ ? last : last_for_all) ||
-        !is_known(thread, acquired, Missing::lock_fence)) {
-      continue;
-    }
-    return clock <= last ? Missing::lock_fence : Missing::scope;
-  }
-  return Missing::flag;
-}
-
 Missing BlockOrder::missing(Actor thread, uint64_t group, uint32_t other, uint32_t clock) {
-  const Missing early = met_early(thread, group, other, clock);
-  if (early != Missing::flag) return early;
   for (const Missing lack : {Missing::scope, Missing::lock_fence}) {
     if (knows(thread, group, other, clock, lack)) return lack;
   }
@@ -360,7 +356,7 @@ bool BlockOrder::relies(Actor thread, uint64_t group, uint32_t other, uint32_t c
   if (flag_places.contains(earlier_pc) || flag_places.contains(later_pc)) return false;
   if (assumed_->flags_.is_exhausted()) return false;
   if (assumed_->knows(thread, group, other, clock)) {
-    return !orders(thread, group, other, clock);
+    return !knows(thread, group, other, clock);
   }
   // A read that meets a write in no order is a look at a flag.
   if (!both_write) flag_places.insert({earlier_pc, later_pc});

@@ -113,20 +113,13 @@ class BlockOrder final : public FlagOrder {
   /// not lack what is `forgiven`.
   bool knows(Actor thread, uint64_t group, uint32_t other, uint32_t clock,
              Missing forgiven = Missing::flag);
-  /// Both have held one lock, and the other one used the memory before the fence that must follow:
-  /// any fence, or one of this scope.
-  Missing met_early(Actor thread, uint64_t group, uint32_t other, uint32_t clock) const;
   /// Why it does not know.
   Missing missing(Actor thread, uint64_t group, uint32_t other, uint32_t clock);
   /// See FlagOrder.
   bool relies(Actor thread, uint64_t group, uint32_t other, uint32_t clock, uint32_t earlier_pc,
               uint32_t later_pc, bool both_write);
-  bool orders(Actor thread, uint64_t group, uint32_t other, uint32_t clock) {
-    return knows(thread, group, other, clock) &&
-           met_early(thread, group, other, clock) == Missing::flag;
-  }
   bool orders(Actor thread, uint32_t earlier, uint32_t clock) override {
-    return orders(thread, group_, earlier, clock);
+    return knows(thread, group_, earlier, clock);
   }
   bool relies(Actor thread, uint32_t earlier, uint32_t clock, uint32_t earlier_pc,
               uint32_t later_pc, bool both_write) override {
@@ -176,6 +169,9 @@ class BlockOrder final : public FlagOrder {
   bool has_fenced_since(const Acquired& lock, bool block_only) const;
   bool is_known(Actor thread, const Acquired& acquired, Missing forgiven) const;
   FlagRead read_of(const Acquired& acquired, Missing forgiven) const;
+  /// Whether what it did at `clock` is known by this release and read, which may be of one lock.
+  bool tells(const FlagRelease& release, const Acquired& acquired, uint32_t other, uint32_t clock,
+             Missing forgiven) const;
   void flatten(Acquired& acquired, Missing forgiven) const;
   const FlagRelease* keep_release(Actor thread, const std::vector<uint32_t>& clocks,
                                   bool block_only);

@@ -249,7 +249,7 @@ void WorkerTracer::check_pair(Kind kind, const GlobalAccess& earlier, Thread& th
       has_used(buffer.begin + offset, kAny)) {
     return;
   }
-  if (order_.orders(thread.actor, group, earlier.thread, earlier.clock)) return;
+  if (order_.knows(thread.actor, group, earlier.thread, earlier.clock)) return;
   const FindingKey key{launch_->kernel, kind, place.token, token_of(access.pc)};
   Occurrence found;
   found.group = group_id_;
