@@ -164,6 +164,14 @@ __global__ void other_has_no_fence_after_lock(Memory* m) {
   __threadfence();
   atomicExch(&m->lock, 0);
 }
+__global__ void fence_of_a_block_after_lock(Memory* m) {
+  if (self() < 0) return;
+  lock(&m->lock);
+  self() == 0 ? __threadfence_block() : __threadfence();
+  m->data = m->data + 1;  // finds: race  // says: for one block only
+  __threadfence();
+  atomicExch(&m->lock, 0);
+}
 __global__ void plain_without_fence_after_lock(Memory* m) {
   if (self() < 0) return;
   lock(&m->lock);
@@ -268,6 +276,7 @@ int main() {
   void (*const of_one_block[])(Memory*) = {fence_of_a_block, locked_in_a_block, in_shared,
                                            in_shared_without_fence};
   void (*const of_two_blocks[])(Memory*) = {fence_of_a_block_between_blocks,
+                                            fence_of_a_block_after_lock,
                                             locked_in_a_block_between_blocks};
   for (auto* kernel : both) {
     for (const int blocks : {1, 2}) {

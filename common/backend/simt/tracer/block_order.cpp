@@ -303,8 +303,10 @@ bool BlockOrder::tells(const FlagRelease& release, const Acquired& acquired, uin
   if (!release.covers(other, clock)) return false;
   // Of the holders of one lock, the earlier one may have used the memory before its own fence.
   const auto& [first, last, last_for_all] = release.early;
-  const bool is_early = acquired.is_lock && &release == acquired.read.link->release &&
-                        release.thread == other && first <= clock &&
+  const FlagRelease& latest = *acquired.read.link->release;
+  const bool is_early = acquired.is_lock && release.thread == other &&
+                        latest.group == release.group && latest.thread == other &&
+                        latest.early.first == first && first <= clock &&
                         clock <= (release.group == group_ ? last : last_for_all);
   return !is_early || forgiven == Missing::lock_fence ||
          (forgiven == Missing::scope && clock > last);
