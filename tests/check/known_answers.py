@@ -297,7 +297,7 @@ def scor_input(name):
     pairs = lambda n: " ".join(f"{i % 60} {(7 * i + 1) % 60}" for i in range(n))
     numbers = lambda n: " ".join(str(i % 5) for i in range(n))
     return {"1dconv": f"9 600 {numbers(609)}", "graph-coloring": f"60 300 {pairs(300)}",
-            "graph-connectivity": f"60 300 {pairs(300)}", "matrix-multiplication": f"24 40 24 {numbers(1920)}",
+            "graph-connectivity": f"60 300 {pairs(300)}", "matrix-multiplication": f"4 40 4 {numbers(320)}",
             "reduction": f"1024 {numbers(1024)}", "rule-110": f"512 4 {' '.join(str(i % 2) for i in range(512))}",
             "uts": "4 3 7"}.get(name, "") + "\n"
 

@@ -38,6 +38,7 @@ void Flags::clear() {
   links_.clear();
   releases_.clear();
   used_ = false;
+  spent_ = 0;
 }
 
 const FlagLink* Flags::carried(uintptr_t address) {
@@ -79,6 +80,7 @@ void BlockOrder::begin_group(uint64_t group, uint32_t threads) {
   fence_count_ = 0;
   for (std::vector<Fence>& fences : fences_) fences.clear();
   acquired_.clear();
+  held_.clear();
   acquired_before_.clear();
 }
 
@@ -94,6 +96,11 @@ std::vector<uint32_t> BlockOrder::known_clocks(Actor thread) const {
 
 void BlockOrder::fence(Actor thread, bool block_only) {
   const auto at = static_cast<uint32_t>(thread);
+  if (!held_.empty()) {
+    FlagRelease::Early& early = held_[at].early;
+    if (early.last == 0) early.last = detector_.clock_of(thread);
+    if (early.last_for_all == 0 && !block_only) early.last_for_all = detector_.clock_of(thread);
+  }
   std::vector<Fence>& fences = fences_[block_only];
   if (fences.empty()) fences.resize(threads_);
   Fence& fence = fences[at];
@@ -142,29 +149,78 @@ const FlagRelease* BlockOrder::released_by(Actor thread, bool fenced, bool block
       return nullptr;
     }
   }
-  FlagRelease release;
-  release.group = group_;
-  release.thread = at;
-  release.block_only = block_only;
-  for (const Acquired& acquired : acquired_) {
-    if (clocks[acquired.thread] >= acquired.clock) release.learnt.push_back(acquired.read);
-  }
-  release.covered = to_runs(clocks);
-  const FlagRelease* made = flags_.keep(std::move(release));
+  const FlagRelease* made = keep_release(thread, clocks, block_only);
   if (!fenced) own->released = made;
   return made;
 }
 
+const FlagRelease* BlockOrder::keep_release(Actor thread, const std::vector<uint32_t>& clocks,
+                                            bool block_only) {
+  FlagRelease release;
+  release.group = group_;
+  release.thread = static_cast<uint32_t>(thread);
+  release.block_only = block_only;
+  for (const Acquired& acquired : acquired_) {
+    if (clocks[acquired.thread] >= acquired.clock)
+      release.learnt.push_back(read_of(acquired, Missing::flag));
+  }
+  release.covered = to_runs(clocks);
+  return flags_.keep(std::move(release));
+}
+
+void BlockOrder::release_assumed(uintptr_t address, Actor thread) {
+  if (flags_.is_exhausted()) return;
+  std::vector<Fence>& fences = fences_[0];
+  if (fences.empty()) fences.resize(threads_);
+  const auto at = static_cast<uint32_t>(thread);
+  Fence& own = fences[at];
+  if (own.released == nullptr || touched_[at] || own.released_version != version_of(thread)) {
+    own.released = keep_release(thread, known_clocks(thread), false);
+    own.released_version = version_of(thread);
+    detector_.tick(thread);
+    touched_[at] = false;
+    flags_.spend(own.released->covered.size() + own.released->learnt.size() + threads_ / 8);
+  }
+  flags_.add(address, own.released);
+}
+
 void BlockOrder::release(uintptr_t address, Actor thread, bool fenced, bool block_only) {
+  Held* const held = held_.empty() ? nullptr : &held_[static_cast<uint32_t>(thread)];
+  Held* const lock = held != nullptr && held->address == address ? held : nullptr;
+  if (lock != nullptr) {
+    // A barrier serves as well as a fence.
+    if (lock->interval != detector_.interval() || lock->row != detector_.row_of(thread)) {
+      lock->early = {};
+    } else if (lock->early.last_for_all == 0) {
+      lock->early.last_for_all = detector_.clock_of(thread);
+    }
+  }
   // An atomic for all blocks releases less to other blocks than to its own if fences were for one.
   for (const bool only : {false, true}) {
     if (only ? !block_only && (fenced || fences_[1].empty()) : block_only) continue;
     if (only && fences_[1].empty()) fences_[1].resize(threads_);
-    if (const FlagRelease* made = released_by(thread, fenced, only)) flags_.add(address, made);
+    const FlagRelease* made = released_by(thread, fenced, only);
+    if (made == nullptr) continue;
+    if (lock != nullptr) {
+      FlagRelease of_lock = *made;
+      of_lock.early = lock->early;
+      made = flags_.keep(std::move(of_lock));
+    }
+    flags_.add(address, made);
   }
+  if (lock != nullptr) *lock = {};
 }
 
-void BlockOrder::acquire(uintptr_t address, Actor thread, uint32_t clock, bool block_only) {
+void BlockOrder::acquire(uintptr_t address, Actor thread, uint32_t clock, bool block_only,
+                         bool takes_lock) {
+  if (takes_lock) {
+    if (held_.empty()) held_.resize(threads_);
+    // What follows is apart from what came before the lock.
+    held_[static_cast<uint32_t>(thread)] = {address,
+                                            detector_.interval(),
+                                            detector_.row_of(thread),
+                                            {detector_.tick(thread) + 1, 0, 0}};
+  }
   const FlagLink* link = flags_.carried(address);
   const auto own = static_cast<uint32_t>(thread);
   if (link == nullptr ||
@@ -174,23 +230,58 @@ void BlockOrder::acquire(uintptr_t address, Actor thread, uint32_t clock, bool b
   const uint64_t hash = (reinterpret_cast<uintptr_t>(link) ^ static_cast<uint64_t>(thread) << 48) *
                         0x9e3779b97f4a7c15ull;
   if (!acquired_before_.insert(hash).second) return;
-  acquired_.push_back({own, clock, {link, block_only}, false, {}});
+  acquired_.push_back({own, clock, {link, block_only}});
+  if (!takes_lock) return;
+  Acquired& lock = acquired_.back();
+  lock.is_lock = true;
+  lock.interval = detector_.interval();
+  lock.row = detector_.row_of(thread);
 }
 
 namespace {
 /// Whether a thread of `reader` learns of the release by such a read.
-bool reaches(const FlagRelease& release, bool read_block_only, uint64_t reader) {
-  return release.group == reader || !(release.block_only || read_block_only);
+bool reaches(const FlagRelease& release, bool read_block_only, uint64_t reader, Missing forgiven) {
+  return forgiven == Missing::scope || release.group == reader ||
+         !(release.block_only || read_block_only);
 }
 }  // namespace
 
-void BlockOrder::flatten(Acquired& acquired) const {
+// A barrier since the lock was taken.
+bool BlockOrder::has_met(const Acquired& lock) const {
+  return lock.interval != detector_.interval() ||
+         lock.row != detector_.row_of(static_cast<Actor>(lock.thread));
+}
+
+bool BlockOrder::has_fenced_since(const Acquired& lock, bool block_only) const {
+  const std::vector<Fence>& fences = fences_[block_only];
+  return !fences.empty() && !fences[lock.thread].clocks.empty() &&
+         fences[lock.thread].clocks.back() > lock.clock;
+}
+
+bool BlockOrder::is_known(Actor thread, const Acquired& acquired, Missing forgiven) const {
+  if (detector_.known(thread, acquired.thread) < acquired.clock) return false;
+  return !acquired.is_lock || forgiven == Missing::lock_fence ||
+         acquired.thread != static_cast<uint32_t>(thread) || has_met(acquired) ||
+         has_fenced_since(acquired, false) || has_fenced_since(acquired, true);
+}
+
+FlagRead BlockOrder::read_of(const Acquired& acquired, Missing forgiven) const {
+  FlagRead read = acquired.read;
+  read.block_only |= acquired.is_lock && forgiven != Missing::lock_fence && !has_met(acquired) &&
+                     !has_fenced_since(acquired, false);
+  return read;
+}
+
+void BlockOrder::flatten(Acquired& acquired, Missing forgiven) const {
   struct Read : FlagRead {
     uint64_t by;  // the group
   };
   acquired.is_flat = true;
   std::set<std::tuple<const FlagLink*, bool, uint64_t>> seen;
-  std::vector<Read> rest{{acquired.read, group_}};
+  const FlagRead first = read_of(acquired, forgiven);
+  acquired.flat.clear();
+  acquired.flat_block_only = first.block_only;
+  std::vector<Read> rest{{first, group_}};
   while (!rest.empty()) {
     const Read read = rest.back();
     rest.pop_back();
@@ -198,34 +289,79 @@ void BlockOrder::flatten(Acquired& acquired) const {
          link != nullptr && seen.emplace(link, read.block_only, read.by).second;
          link = link->before) {
       const FlagRelease& release = *link->release;
-      if (!reaches(release, read.block_only, read.by)) continue;
+      if (!reaches(release, read.block_only, read.by, forgiven)) continue;
       acquired.flat[release.group].push_back(&release);
       for (const FlagRead& learnt : release.learnt) rest.push_back({learnt, release.group});
     }
   }
+  constexpr size_t kOfAVisit = 4;
+  flags_.spend(kOfAVisit * seen.size());
 }
 
-bool BlockOrder::knows(Actor thread, uint64_t group, uint32_t other, uint32_t clock) {
-  const auto is_known = [&](const Acquired& acquired) {
-    return detector_.known(thread, acquired.thread) >= acquired.clock;
-  };
+bool BlockOrder::tells(const FlagRelease& release, const Acquired& acquired, uint32_t other,
+                       uint32_t clock, Missing forgiven) const {
+  if (!release.covers(other, clock)) return false;
+  // Of the holders of one lock, the earlier one may have used the memory before its own fence.
+  const auto& [first, last, last_for_all] = release.early;
+  const FlagRelease& latest = *acquired.read.link->release;
+  const bool is_early = acquired.is_lock && release.thread == other &&
+                        latest.group == release.group && latest.thread == other &&
+                        latest.early.first == first && first <= clock &&
+                        clock <= (release.group == group_ ? last : last_for_all);
+  return !is_early || forgiven == Missing::lock_fence ||
+         (forgiven == Missing::scope && clock > last);
+}
+
+bool BlockOrder::knows(Actor thread, uint64_t group, uint32_t other, uint32_t clock,
+                       Missing forgiven) {
   // Most often the flag's last writer is the one that is asked for.
   for (auto at = acquired_.rbegin(); at != acquired_.rend(); ++at) {
     const FlagRelease& release = *at->read.link->release;
-    if (release.group == group && release.covers(other, clock) &&
-        reaches(release, at->read.block_only, group_) && is_known(*at)) {
+    if (release.group == group && tells(release, *at, other, clock, forgiven) &&
+        reaches(release, read_of(*at, forgiven).block_only, group_, forgiven) &&
+        is_known(thread, *at, forgiven)) {
       return true;
     }
   }
   for (Acquired& acquired : acquired_) {
-    if (!is_known(acquired)) continue;
-    if (!acquired.is_flat) flatten(acquired);
-    const auto found = acquired.flat.find(group);
-    if (found == acquired.flat.end()) continue;
+    if (!is_known(thread, acquired, forgiven)) continue;
+    Acquired forgiving;
+    if (forgiven != Missing::flag) {
+      forgiving = acquired;
+      flatten(forgiving, forgiven);
+    } else if (!acquired.is_flat ||
+               acquired.flat_block_only != read_of(acquired, forgiven).block_only) {
+      flatten(acquired, forgiven);
+    }
+    const auto& flat = forgiven != Missing::flag ? forgiving.flat : acquired.flat;
+    const auto found = flat.find(group);
+    if (found == flat.end()) continue;
     for (const FlagRelease* release : found->second) {
-      if (release->covers(other, clock)) return true;
+      if (tells(*release, acquired, other, clock, forgiven)) return true;
     }
   }
+  return false;
+}
+
+Missing BlockOrder::missing(Actor thread, uint64_t group, uint32_t other, uint32_t clock) {
+  for (const Missing lack : {Missing::scope, Missing::lock_fence}) {
+    if (knows(thread, group, other, clock, lack)) return lack;
+  }
+  if (assumed_->flags_.is_exhausted()) return Missing::unknown;
+  const bool would_know = assumed_->knows(thread, group, other, clock);
+  if (assumed_->flags_.is_exhausted()) return Missing::unknown;
+  return would_know ? Missing::fence : Missing::flag;
+}
+
+bool BlockOrder::relies(Actor thread, uint64_t group, uint32_t other, uint32_t clock,
+                        uint32_t earlier_pc, uint32_t later_pc, bool both_write) {
+  if (flag_places.contains(earlier_pc) || flag_places.contains(later_pc)) return false;
+  if (assumed_->flags_.is_exhausted()) return false;
+  if (assumed_->knows(thread, group, other, clock)) {
+    return !knows(thread, group, other, clock);
+  }
+  // A read that meets a write in no order is a look at a flag.
+  if (!both_write) flag_places.insert({earlier_pc, later_pc});
   return false;
 }
 

@@ -19,12 +19,16 @@ void WorkerTracer::finish_store() {
   detector_.note_deferred(differs);
   for (const auto& [key, occurrence] : over_store_.found) {
     if (!differs) break;
-    Occurrence& found = findings_[key];
-    const uint64_t count = found.count + 1;
-    if (count == 1) found = occurrence;
-    found.count = count;
+    add_finding(key, occurrence);
   }
   over_store_.found.clear();
+}
+
+void WorkerTracer::add_finding(const FindingKey& key, const Occurrence& found) {
+  const auto [at, is_new] = findings_.try_emplace(key, found);
+  if (is_new) return;
+  ++at->second.count;
+  at->second.relies &= found.relies;
 }
 
 void WorkerTracer::note_store(const Access& access) {
@@ -41,7 +45,7 @@ void WorkerTracer::finish_accesses(Thread& thread) {
   if (load.address == 0) return;
   --open_volatile_loads_;
   const VolatileLoad done = std::exchange(load, {});
-  flag_acquire(thread, done.address, done.clock, false);
+  flag_acquire(thread, done.address, done.clock, false, false);
 }
 
 void WorkerTracer::enter_basic_block(void* pc) {
@@ -54,6 +58,18 @@ uintptr_t WorkerTracer::flag_at(uintptr_t address) const {
   const auto* pointer = reinterpret_cast<const void*>(address);
   const bool is_shared = static_shared_.contains(address) || find_shared_block(pointer) != nullptr;
   return is_shared ? address ^ (group_id_ + 1) << kAddressBits : address;
+}
+
+void WorkerTracer::assume_flag(const Thread& thread, const Access& access) {
+  if (access.use == FlagUse::none || access.use == FlagUse::atomic_load) return;
+  Shared& state = shared();
+  const bool is_volatile = access.use == FlagUse::volatile_access;
+  if (is_volatile && !state.assumes) state.assumes = true;
+  if (!state.assumes) return;
+  if (access.op != Op::load && access.changes) {
+    assumed_.release_assumed(flag_at(access.address), thread.actor);
+  }
+  if (is_volatile) assumed_.touch(thread.actor);
 }
 
 void WorkerTracer::note_flag(const Thread& thread, const Access& access) {
@@ -70,10 +86,11 @@ void WorkerTracer::note_flag(const Thread& thread, const Access& access) {
 }
 
 void WorkerTracer::flag_acquire(const Thread& thread, uintptr_t flag, uint32_t clock,
-                                bool block_only) {
+                                bool block_only, bool takes_lock) {
   constexpr unsigned kPollsBetweenYields = 256;  // the block waited for may need this CPU
   if (++polls_ % kPollsBetweenYields == 0) sched_yield();
-  order_.acquire(flag, thread.actor, clock, block_only);
+  order_.acquire(flag, thread.actor, clock, block_only, takes_lock);
+  if (shared().assumes) assumed_.acquire(flag, thread.actor, clock, false, false);
 }
 
 void WorkerTracer::memory_fence(bool block_only) {
@@ -86,15 +103,17 @@ uint3 WorkerTracer::block_of_group(uint64_t group) const {
   return block_index_in(*launch_, group * launch_->blocks_per_group);
 }
 
-uint32_t WorkerTracer::place_of(Site& site, FlagUse use) {
-  if (site.number == 0) {
+uint32_t WorkerTracer::place_of(Site& site, const Access& access) {
+  uint16_t& number = site.number[access.changes];
+  if (number == 0) {
     Shared& state = shared();
     const std::lock_guard<std::mutex> lock(state.mutex);
     if (state.places.size() >> GlobalAccess::kPlaceBits != 0) return 0;
-    site.number = static_cast<uint16_t>(state.places.size());
-    state.places.push_back({site.key.pc, use, site.key.op, current_thread->block_scope});
+    number = static_cast<uint16_t>(state.places.size());
+    state.places.push_back(
+        {site.key.pc, access.use, site.key.op, current_thread->block_scope, access.changes});
   }
-  return site.number;
+  return number;
 }
 
 Shared::Place WorkerTracer::place_at(uint32_t number) const {
@@ -109,11 +128,8 @@ void WorkerTracer::check_global(Buffer& buffer, size_t site, Thread& thread, con
   const FlagUse use = access.use;
   if (buffer.shadow == nullptr || group_id_ >= kComparedGroups) return;
   order_.touch(thread.actor);
-  if (use != FlagUse::none && use < FlagUse::addition) {
-    for (size_t at = 0; at < bytes; at += 4) flags_used_.insert(address + at);
-  }
   const auto actor = static_cast<uint32_t>(thread.actor);
-  const uint32_t place = place_of(sites_[site], use);
+  const uint32_t place = place_of(sites_[site], access);
   if (place == 0) return;
   const bool alone = launch_->group_count == 1;
   const uint64_t mine =
@@ -174,6 +190,15 @@ void WorkerTracer::check_global(Buffer& buffer, size_t site, Thread& thread, con
     }
     at = next;
   }
+  for (size_t at = 0; use != FlagUse::none && use < FlagUse::addition && at < bytes; at += 4) {
+    const auto [used, is_new] = flags_used_.try_emplace(address + at, actor);
+    if (is_new && use == FlagUse::volatile_access && op == Op::store && bytes <= 16) {
+      FirstStore& first = first_stores_[address + at];
+      first = {group_id_, actor, {}};
+      std::memcpy(first.before.data(), reinterpret_cast<const void*>(address), bytes);
+    }
+    if (!is_new && used->second != actor) used->second = kAny;
+  }
 }
 
 void WorkerTracer::check_pair(Kind kind, const GlobalAccess& earlier, Thread& thread,
@@ -186,14 +211,34 @@ void WorkerTracer::check_pair(Kind kind, const GlobalAccess& earlier, Thread& th
   const Shared::Place place = place_at(earlier.place);
   const FlagUse use = access.use;
   const Op op = access.op;
+  const uint64_t group = in_group ? group_id_ : earlier.group;
+  const bool one_warp =
+      in_group && is_one_warp(earlier.thread, static_cast<uint32_t>(thread.actor));
+  bool relies = false;
+  const FirstStore* replaced = nullptr;  // by an exchange
   if (use == FlagUse::rounded_addition && place.use == use && !in_group) {
     kind = Kind::unordered_sums;  // unless something orders the two, see below
   } else if (use != FlagUse::none && place.use != FlagUse::none) {
+    const bool both_write = kind == Kind::global_write_write;
+    const bool both_volatile =
+        use == FlagUse::volatile_access && place.use == FlagUse::volatile_access;
     // Of two volatile stores without any fence one may be lost.
-    const bool lost = kind == Kind::global_write_write && use == FlagUse::volatile_access &&
-                      place.use == FlagUse::volatile_access && !order_.has_fenced(thread.actor);
+    const bool lost = both_write && both_volatile && !order_.has_fenced(thread.actor);
     const bool too_narrow = !in_group && (place.block_only || thread.block_scope);
-    if (!lost && !too_narrow) return;
+    if (!lost && !too_narrow) {
+      if (op == Op::atomic && access.overwrites && place.use == FlagUse::volatile_access) {
+        replaced = first_store(buffer.begin + offset, group, earlier.thread);
+      }
+      if ((use != FlagUse::volatile_access && replaced == nullptr) || one_warp) return;
+      relies = both_volatile && order_.relies(thread.actor, group, earlier.thread, earlier.clock,
+                                              place.token, token_of(access.pc), both_write);
+      // A store by a group that cannot have seen the other one, and no flag passes between them.
+      const bool blind =
+          !relies && both_write && place.changes &&
+          !has_used(buffer.begin + offset, in_group ? earlier.thread : kAny) &&
+          order_.missing(thread.actor, group, earlier.thread, earlier.clock) == Missing::flag;
+      if (!relies && !blind) return;
+    }
   }
   // Asynchronous operations of one group are not compared here.
   const auto is_async = [](Op what) { return what == Op::async_load || what == Op::async_store; };
@@ -201,10 +246,9 @@ void WorkerTracer::check_pair(Kind kind, const GlobalAccess& earlier, Thread& th
   // A block that was the last to count may reset the counter by a plain store. A block that has
   // never looked at it cannot know that it is the last.
   if (place.use == FlagUse::atomic && !place.block_only && op == Op::store &&
-      flags_used_.contains(buffer.begin + offset)) {
+      has_used(buffer.begin + offset, kAny)) {
     return;
   }
-  const uint64_t group = in_group ? group_id_ : earlier.group;
   if (order_.knows(thread.actor, group, earlier.thread, earlier.clock)) return;
   const FindingKey key{launch_->kernel, kind, place.token, token_of(access.pc)};
   Occurrence found;
@@ -217,11 +261,22 @@ void WorkerTracer::check_pair(Kind kind, const GlobalAccess& earlier, Thread& th
   found.earlier_block =
       in_group ? blocks_[earlier.thread / threads_per_block_] : block_of_group(earlier.group);
   found.earlier_thread = thread_index(earlier.thread);
-  found.one_warp = in_group && is_one_warp(earlier.thread, static_cast<uint32_t>(thread.actor));
+  found.one_warp = one_warp;
+  found.relies = relies;
+  if (!findings_.contains(key)) {
+    found.missing = order_.missing(thread.actor, group, earlier.thread, earlier.clock);
+  }
   found.earlier_atomic = place.use == FlagUse::atomic;
   found.later_atomic = op == Op::atomic;
   found.detail = buffer.name;
   found.count = 1;
+  // An exchange that brings back what was there before takes a message away.
+  if (replaced != nullptr) {
+    note_store(access);
+    over_store_.before = replaced->before;
+    over_store_.found.emplace_back(key, std::move(found));
+    return;
+  }
   // Stores of one value leave that value, whichever comes last.
   const bool both_store = kind == Kind::global_write_write && place.op == Op::store;
   if (both_store && shows_value(access)) {
@@ -229,8 +284,7 @@ void WorkerTracer::check_pair(Kind kind, const GlobalAccess& earlier, Thread& th
     over_store_.found.emplace_back(key, std::move(found));
     return;
   }
-  const auto [at, is_new] = findings_.try_emplace(key, std::move(found));
-  if (!is_new) ++at->second.count;
+  add_finding(key, found);
 }
 
 }  // namespace cookbook::simt::tracing

@@ -38,7 +38,7 @@ void WorkerTracer::atomic_access(const void* address, int bytes, void* pc) {
 
 void WorkerTracer::atomic_done(const void* address) {
   if (!group_->traced) return;
-  flag_acquire(address_of(address));
+  flag_acquire(address_of(address), false);
 }
 
 void WorkerTracer::memory_freed(const void* begin) {
@@ -57,7 +57,7 @@ void WorkerTracer::load_acquire(const void* address, int bytes, void* pc) {
   access.use = FlagUse::atomic_load;
   lane_access(self, access);
   detector_.acquire(address, self);
-  if (launch_->group_count > 1) flag_acquire(address_of(address));
+  if (launch_->group_count > 1) flag_acquire(address_of(address), false);
 }
 
 void WorkerTracer::store_release(const void* address, int bytes, void* pc) {

@@ -111,10 +111,15 @@ bool RaceDetector::ordered(const Entry& entry, const View& later, bool is_read) 
 
 bool RaceDetector::conflicts(const Entry& entry, const Access& access, const View& me,
                              bool is_read) const {
-  if ((entry.atomic || entry.flag) && (access.atomic || access.flag)) return false;
+  const bool agree = (entry.atomic || entry.flag) && (access.atomic || access.flag);
+  if (agree && !(entry.flag && access.flag)) return false;
   if (ordered(entry, me, is_read)) return false;
-  return flags_ == nullptr || !is_thread(entry.slot) ||
-         !flags_->orders(static_cast<Actor>(me.issuer), entry.slot, entry.clock);
+  if (flags_ == nullptr || !is_thread(entry.slot)) return !agree;
+  const auto thread = static_cast<Actor>(me.issuer);
+  if (!agree) return !flags_->orders(thread, entry.slot, entry.clock);
+  return entry.slot / kWarpSize != me.issuer / kWarpSize &&
+         flags_->relies(thread, entry.slot, entry.clock, entry.pc, access.pc,
+                        access.write && !is_read);
 }
 
 void RaceDetector::note_deferred(bool differs) {
@@ -342,8 +347,9 @@ void RaceDetector::report(SharedHazard::Kind kind, const Entry* earlier, const A
                           const View& me, size_t offset) {
   const uint32_t earlier_pc = earlier != nullptr ? earlier->pc : 0;
   const bool deferred = later.deferred && kind == SharedHazard::Kind::write_after_write;
-  SharedHazard& hazard =
-      deferred ? deferred_.emplace_back() : hazards_[Key(kind, earlier_pc, later.pc)];
+  const Key key(kind, earlier_pc, later.pc);
+  const bool is_new = !deferred || !hazards_.contains(key);
+  SharedHazard& hazard = deferred ? deferred_.emplace_back() : hazards_[key];
   if (!deferred && hazard.count++ != 0) return;
   hazard.kind = kind;
   hazard.earlier_pc = earlier_pc;
@@ -360,6 +366,10 @@ void RaceDetector::report(SharedHazard::Kind kind, const Entry* earlier, const A
   hazard.earlier_async = !is_thread(earlier->slot);
   hazard.earlier_thread = hazard.earlier_async ? slot_issuer_[earlier->slot] : earlier->slot;
   hazard.earlier_atomic = earlier->atomic;
+  hazard.relies = earlier->flag && later.flag;
+  if (is_new && flags_ != nullptr && !hazard.earlier_async) {
+    hazard.missing = flags_->missing(static_cast<Actor>(me.issuer), earlier->slot, earlier->clock);
+  }
 }
 
 void RaceDetector::check_proxy(const Cell& cell, size_t offset, uint32_t bytes,

@@ -62,8 +62,19 @@ enum class Kind : uint8_t {
   unordered_sums,  ///< no mistake: blocks add rounded numbers in any order
 };
 
+/// What a flag that passes from one thread to another lacks to order their accesses.
+enum class Missing : uint8_t {
+  unknown,     ///< There may be such a flag.
+  flag,        ///< There is none.
+  fence,       ///< A fence before the flag is written.
+  lock_fence,  ///< A fence after the atomicCAS() that takes a lock.
+  scope,       ///< A fence or an atomic has the scope of a block.
+};
+
 /// Of a mistake: its first occurrence, and how often it was seen.
 struct HazardFacts {
+  Missing missing = Missing::unknown;
+  bool relies = false;  ///< Of volatile accesses: a mistake unless one of them is a flag itself.
   bool earlier_async = false, later_async = false;
   bool earlier_atomic = false, later_atomic = false;
   bool write = false;         ///< The later access is one.
@@ -85,6 +96,10 @@ struct SharedHazard : HazardFacts {
 /// What orders two threads of a group besides barriers: flags (block_order.hpp).
 struct FlagOrder {
   virtual bool orders(Actor thread, uint32_t earlier, uint32_t clock) = 0;
+  /// Two volatile accesses at two places: whether only a flag without its fence orders them.
+  virtual bool relies(Actor thread, uint32_t earlier, uint32_t clock, uint32_t earlier_pc,
+                      uint32_t later_pc, bool both_write) = 0;
+  virtual Missing missing(Actor thread, uint32_t earlier, uint32_t clock) = 0;
 };
 
 class RaceDetector {

@@ -29,6 +29,8 @@ class Recording final : public LaunchTracer {
     state.shadows.clear();
     state.places.assign(1, {});
     state.flags.clear();
+    state.assumed_flags.clear();
+    state.assumes = false;
     if (state.kernels.find(launch.kernel) == state.kernels.end()) {
       state.kernel_order.push_back(launch.kernel);
     }
@@ -66,6 +68,7 @@ class Recording final : public LaunchTracer {
     }
     state.shadows.clear();
     state.flags.clear();
+    state.assumed_flags.clear();
     tracers_in_use = 0;
   }
 
@@ -115,6 +118,7 @@ void start(const TraceBudget& budget) {
   state.kernels.clear();
   state.kernel_order.clear();
   state.findings.clear();
+  state.flag_places.clear();
   find_library_code();
   recording.start(budget);
   launch_tracer = &recording;

@@ -47,6 +47,16 @@ const char* kind_name(Kind kind) {
   }
 }
 
+/// Of two accesses with a flag between them: what it lacks. Otherwise `nothing`.
+std::string describe_missing(Missing missing, const char* nothing) {
+  const char* lack = missing == Missing::fence ? "without a fence before it is written"
+                     : missing == Missing::lock_fence
+                         ? "without a fence after the atomicCAS that takes the lock"
+                     : missing == Missing::scope ? "with a fence or atomic for one block only"
+                                                 : nullptr;
+  return lack == nullptr ? nothing : fmt::format("with a flag or lock between, but {}", lack);
+}
+
 std::string describe(Kind kind, const Occurrence& found, const std::string& earlier_line,
                      const std::string& later_line, const std::string& wait_line) {
   const bool reads_later = kind == Kind::read_after_write || kind == Kind::global_write_read;
@@ -79,13 +89,15 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
     case Kind::write_after_write:
     case Kind::read_after_write:
     case Kind::write_after_read:
-      return fmt::format(
-          "{} on {}: {} {} at {}{}, {} {} at {}{}{}",
-          kind == Kind::read_after_write    ? "read after write"
-          : kind == Kind::write_after_write ? "write after write"
-                                            : "write after read",
-          memory, earlier, did, earlier_line, from_block, later, does, later_line,
-          found.earlier_async ? " without waiting for it" : " with no barrier between", in_block);
+      return fmt::format("{} on {}: {} {} at {}{}, {} {} at {}{}{}",
+                         kind == Kind::read_after_write    ? "read after write"
+                         : kind == Kind::write_after_write ? "write after write"
+                                                           : "write after read",
+                         memory, earlier, did, earlier_line, from_block, later, does, later_line,
+                         found.earlier_async
+                             ? " without waiting for it"
+                             : ' ' + describe_missing(found.missing, "with no barrier between"),
+                         in_block);
     case Kind::uninitialised:
       return fmt::format("{} reads {} at {}, which nothing has written{}", later, memory,
                          later_line, in_block);
@@ -162,16 +174,16 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
     case Kind::global_write_read:
     case Kind::global_read_write:
       if (found.in_group) {
-        return fmt::format(
-            "{} {} byte offset {} of '{}' at {}{}, {} {} it at {} with no barrier between{}",
-            earlier_thread, did, found.offset, found.detail, earlier_line, from_block, later, does,
-            later_line, in_block);
+        return fmt::format("{} {} byte offset {} of '{}' at {}{}, {} {} it at {} {}{}",
+                           earlier_thread, did, found.offset, found.detail, earlier_line,
+                           from_block, later, does, later_line,
+                           describe_missing(found.missing, "with no barrier between"), in_block);
       }
       return fmt::format(
           "blocks {} and {} meet at byte offset {} of '{}': one {} at {}, {} of the other {} at {} "
-          "with no synchronisation between",
+          "{}",
           earlier_block, block, found.offset, found.detail, did, earlier_line, later_thread, does,
-          later_line);
+          later_line, describe_missing(found.missing, "with no synchronisation between"));
     case Kind::unordered_sums:
       return fmt::format(
           "blocks {} and {} add to byte offset {} of '{}' by bulk reductions at {} and {}, in the "
@@ -259,6 +271,16 @@ const char* remedy_of(Kind kind, const Occurrence& found) {
                                 : true;
   if (!one_block && found.earlier_atomic && found.later_atomic) {
     return "atomics with the scope of a block order nothing between blocks: leave out _block";
+  }
+  switch (found.missing) {
+    case Missing::fence:
+      return one_block ? "__threadfence_block() before the flag is set or the lock is released"
+                       : "__threadfence() before the flag is set or the lock is released";
+    case Missing::lock_fence:
+      return one_block ? "__threadfence_block() after the loop that takes the lock"
+                       : "__threadfence() after the loop that takes the lock";
+    case Missing::scope: return "between blocks __threadfence() and atomics without _block";
+    default: break;
   }
   if (!one_block) {
     return "between blocks only a second buffer or a second launch separates reads from writes; "
@@ -355,6 +377,8 @@ Trace make_trace(const Shared& state) {
     const std::string earlier_line = earlier != 0 ? line_of(earlier) : std::string();
     const std::string later_line = later != 0 ? line_of(later) : std::string();
     if (kind == Kind::different_places && earlier_line == later_line) continue;
+    const auto is_flag = [&](uint32_t token) { return state.flag_places.contains(token); };
+    if (found.relies && (is_flag(earlier) || is_flag(later))) continue;
     const std::string pair = kernel_name(kernel) + "|" + earlier_line + "|" + later_line;
     std::vector<Finding>& list = kind == Kind::unordered_sums  ? trace.unordered_sums
                                  : kind == Kind::tensor_advice ? trace.advice

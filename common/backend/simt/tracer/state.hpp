@@ -3,6 +3,7 @@
 // What the workers of a traced launch share, and what they gather: the types of the tracer.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -126,7 +128,7 @@ struct SiteCounts {
 struct Site {
   SiteKey key;
   SharedRule rule = SharedRule::load_store;
-  uint16_t number = 0;  ///< In Shared::places, once it has been needed.
+  std::array<uint16_t, 2> number{};  ///< In Shared::places, by Access::changes, once needed.
   SiteCounts counts;
   // Bulk operations: the latest one, and the sector its last range ended in.
   bool has_operation = false;
@@ -220,9 +222,11 @@ struct Shared {
     FlagUse use = FlagUse::none;
     Op op = Op::load;
     bool block_only = false;
+    bool changes = true;  ///< See Access.
   };
-  std::vector<Place> places;  // of this launch; the first is nowhere
-  Flags flags;                // of this launch
+  std::vector<Place> places;   // of this launch; the first is nowhere
+  Flags flags, assumed_flags;  // of this launch; see block_order.hpp
+  std::atomic<bool> assumes{false};
   uint64_t launch_number = 0;
 
   std::map<std::pair<const void*, SiteKey>, SiteCounts> sites;
@@ -231,6 +235,7 @@ struct Shared {
   std::map<const void*, KernelCounts> kernels;
   std::vector<const void*> kernel_order;
   Findings findings;
+  std::unordered_set<uint32_t> flag_places;  ///< See BlockOrder.
 };
 
 Shared& shared();

@@ -79,7 +79,7 @@ T update(volatile T* p, F&& f) {
 /// An atomic, which `perform` performs. `changes(old)`: whether it stores another value.
 template <class T, class F, class C>
 auto atomic(const volatile T* address, int order, void* pc, F&& perform, C&& changes,
-            FlagUse use = FlagUse::atomic, bool overwrites = false) {
+            FlagUse use = FlagUse::atomic, bool overwrites = false, bool compares = false) {
   if (!is_traced(pc)) {
     untraced(address, sizeof(T), use == FlagUse::atomic_load ? Op::load : Op::atomic, pc);
     return perform();
@@ -94,7 +94,9 @@ auto atomic(const volatile T* address, int order, void* pc, F&& perform, C&& cha
   one.changes = changes(load_value(address));
   access(one);
   const auto result = perform();
-  worker_tracer->flag_acquire(address_of(address));
+  const bool acquires =
+      order == __ATOMIC_ACQUIRE || order == __ATOMIC_ACQ_REL || order == __ATOMIC_SEQ_CST;
+  worker_tracer->flag_acquire(address_of(address), compares && one.changes && !acquires);
   return result;
 }
 
@@ -157,12 +159,12 @@ inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc
         p, order, CALLER, [=] { return update(p, f); }, [=](T old) { return f(old) != old; }); \
   }
 
-#define COMPARE_EXCHANGE(BITS, T, NAME)                                                  \
-  int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* p, T* expected, T value, \
-                                                    int order, int) {                    \
-    return atomic(                                                                       \
-        p, order, CALLER, [=] { return compare_exchange(p, expected, value); },          \
-        [=](T old) { return old == *expected && old != value; });                        \
+#define COMPARE_EXCHANGE(BITS, T, NAME)                                                         \
+  int __tsan_atomic##BITS##_compare_exchange_##NAME(volatile T* p, T* expected, T value,        \
+                                                    int order, int) {                           \
+    return atomic(                                                                              \
+        p, order, CALLER, [=] { return compare_exchange(p, expected, value); },                 \
+        [=](T old) { return old == *expected && old != value; }, FlagUse::atomic, false, true); \
   }
 
 #define ATOMIC(BITS, T)                                                                      \

@@ -18,6 +18,8 @@ void WorkerTracer::begin_launch(const Launch& launch) {
   buffers_.clear();
   recent_.fill(nullptr);
   findings_.clear();
+  order_.flag_places.clear();
+  first_stores_.clear();
   counts_ = {};
   static_shared_ = static_shared_range();
 }
@@ -45,6 +47,7 @@ void WorkerTracer::begin_group(Group& group) {
   detector_.begin_group(group.block_count, threads_per_block_, static_offset_ + static_bytes + 16,
                         launch_->cluster > 1);
   order_.begin_group(group.id, group.thread_count);
+  assumed_.begin_group(group.id, group.thread_count);
   flags_used_.clear();
   const size_t warps = size_t{warps_per_block_} * group.block_count;
   if (open_.size() < warps) open_.resize(warps);
@@ -101,9 +104,12 @@ void WorkerTracer::merge_into(Shared& sums) {
     const auto [at, is_new] = sums.findings.try_emplace(key, found);
     if (is_new) continue;
     const uint64_t count = at->second.count + found.count;
+    const bool relies = at->second.relies && found.relies;
     if (found.group < at->second.group) at->second = found;
     at->second.count = count;
+    at->second.relies = relies;
   }
+  sums.flag_places.merge(order_.flag_places);
   for (const auto& [serial, buffer] : buffers_) sums.buffer_names[serial] = buffer->name;
 }
 
@@ -146,6 +152,7 @@ void WorkerTracer::lane_access(Actor operation, const Access& access) {
     one.overwrites = access.overwrites;
     one.deferred = shows_value(access);
     order_.touch(thread.actor);
+    assume_flag(thread, access);
     detector_.access(at.offset, access.bytes, one, owner_of(at.offset));
     if (detector_.has_deferred()) note_store(access);
     note_flag(thread, access);
@@ -158,6 +165,7 @@ void WorkerTracer::lane_access(Actor operation, const Access& access) {
   const size_t site = count_lane(
       thread, {token, access.part, Space::global, op, access.bytes, buffer.serial}, access);
   if (buffer.shadow == nullptr) return;
+  assume_flag(thread, access);
   check_global(buffer, site, thread, access);
   note_flag(thread, access);
 }

@@ -7,7 +7,6 @@
 
 #include <array>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "common/backend/simt/runtime/access_tracer.hpp"
@@ -45,10 +44,12 @@ class WorkerTracer final : public SyncTracer,
   /// `operation`: of an asynchronous unit, or the thread itself.
   void lane_access(Actor operation, const Access& access);
   void enter_basic_block(void* pc);
-  /// It has read the flag at `address`, or performed an atomic on it.
-  void flag_acquire(uintptr_t address) {
+  /// It has read the flag at `address`, or performed an atomic on it: `takes_lock` as in
+  /// BlockOrder.
+  void flag_acquire(uintptr_t address, bool takes_lock) {
     Thread& thread = *current_thread;
-    flag_acquire(thread, flag_at(address), detector_.clock_of(thread.actor), thread.block_scope);
+    flag_acquire(thread, flag_at(address), detector_.clock_of(thread.actor), thread.block_scope,
+                 takes_lock);
   }
   void overflow(const std::string& operation, const char* type, void* pc);
   void not_a_number(void* pc);
@@ -252,11 +253,20 @@ class WorkerTracer final : public SyncTracer,
   /// The last store has been performed, and the volatile load of `thread`.
   void finish_accesses(Thread& thread);
   void finish_store();
-  void flag_acquire(const Thread& thread, uintptr_t flag, uint32_t clock, bool block_only);
+  void flag_acquire(const Thread& thread, uintptr_t flag, uint32_t clock, bool block_only,
+                    bool takes_lock);
   /// What stands for an address as a flag: each group has shared memory of its own.
   uintptr_t flag_at(uintptr_t address) const;
-  /// Of an access to a flag.
+  /// Of an access to a flag, before and after it is checked.
+  void assume_flag(const Thread& thread, const Access& access);
   void note_flag(const Thread& thread, const Access& access);
+  void add_finding(const FindingKey& key, const Occurrence& found);
+  /// Whether the group has used the flag at `address`: another thread of it, if `but` is not kAny.
+  static constexpr uint32_t kAny = ~0u;
+  bool has_used(uintptr_t address, uint32_t but) const {
+    const auto found = flags_used_.find(address);
+    return found != flags_used_.end() && (but == kAny || found->second != but);
+  }
   /// Whether the access is a store whose value shows when it has been performed.
   bool shows_value(const Access& access) const {
     return access.op == Op::store && access.bytes <= over_store_.before.size();
@@ -269,7 +279,7 @@ class WorkerTracer final : public SyncTracer,
   Shared::Place place_at(uint32_t number) const;
 
   /// The number of a site's place in the source. 0, which is not compared, if there are too many.
-  uint32_t place_of(Site& site, FlagUse use);
+  uint32_t place_of(Site& site, const Access& access);
 
   void check_global(Buffer& buffer, size_t site, Thread& thread, const Access& access);
 
@@ -287,7 +297,8 @@ class WorkerTracer final : public SyncTracer,
   size_t static_offset_ = 0;  ///< Where static shared memory starts in the detector's.
   Range static_shared_;
   RaceDetector detector_{&order_};
-  BlockOrder order_{detector_, shared().flags};
+  BlockOrder assumed_{detector_, shared().assumed_flags, nullptr};
+  BlockOrder order_{detector_, shared().flags, &assumed_};
   std::vector<Site> sites_;
   std::vector<Request> worst_;  // by site, where keep_requests; no lane active: none
   std::vector<TableEntry> table_;
@@ -302,10 +313,24 @@ class WorkerTracer final : public SyncTracer,
     std::array<unsigned char, 16> before{};
     std::vector<std::pair<FindingKey, Occurrence>> found;  ///< In global memory.
   } over_store_;
+  /// A volatile store to what its group had not used, and what was there before.
+  struct FirstStore {
+    uint64_t group = 0;
+    uint32_t thread = 0;
+    std::array<unsigned char, 16> before{};
+  };
+  std::unordered_map<uintptr_t, FirstStore> first_stores_;
+  const FirstStore* first_store(uintptr_t address, uint64_t group, uint32_t thread) const {
+    const auto found = first_stores_.find(address);
+    const bool is_it = found != first_stores_.end() && found->second.group == group &&
+                       found->second.thread == thread;
+    return is_it ? &found->second : nullptr;
+  }
   std::vector<VolatileLoad> volatile_loads_;  // by thread of the group ...
   uint32_t open_volatile_loads_ = 0;          // ... and how many there are
   unsigned polls_ = 0;                        ///< Reads of flags.
-  std::unordered_set<uintptr_t> flags_used_;  ///< Addresses of the group's atomics and flags.
+  /// By address of the group's atomics and flags: the thread that used it; kAny: several.
+  std::unordered_map<uintptr_t, uint32_t> flags_used_;
   std::unordered_map<uintptr_t, uint32_t> pending_registers_;  ///< By address: where loaded.
   Findings findings_;
   KernelCounts counts_;
