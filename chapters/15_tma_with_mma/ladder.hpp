@@ -2,6 +2,8 @@
 // Chapter 15: its ladders and their levels.
 #pragma once
 
+#include "chapters/10_flash_attention/ladders.hpp"
+#include "chapters/10_flash_attention/level_2_tensor_cores.cuh"
 #include "chapters/05_tensor_cores/level_9_hoisted_addresses.cuh"
 #include "generated/chapter_15_levels.hpp"
 
@@ -10,6 +12,11 @@ namespace cookbook {
 /// Chapter 5's last level, without its claims about speed, which are about the level before it.
 struct LastOfChapter5AtHome : gemm::HoistedAddresses<bf16> {
   static Claims claims(const Problem& p) { return mechanism(HoistedAddresses::claims(p)); }
+};
+
+/// Chapter 10's level 2, likewise.
+struct TensorCoresAtHome : attention::TensorCores {
+  static Claims claims(const Problem& p) { return mechanism(TensorCores::claims(p)); }
 };
 
 inline Chapter chapter_15() {
@@ -61,7 +68,13 @@ inline Chapter chapter_15() {
   cp_async.title = "sidebar: the pipeline by cp.async, for a GPU without TMA";
   cp_async.levels = rows<CpAsyncBarriers>();
 
-  chapter.ladders = {ladder, mxfp8, nvfp4, cp_async};
+  auto flash = attention::attention_ladder<DType::bf16, false>(
+      "attention", "attention, bf16, by mma.sync in 99 KB of shared memory");
+  flash.roof = Roof::mma_bf16;
+  flash.levels =
+      rows<TensorCoresAtHome, attention::LaneRows, attention::Vote, attention::TmaTwoStages>();
+
+  chapter.ladders = {ladder, mxfp8, nvfp4, cp_async, flash};
   chapter.exercises = {make_level<ExerciseHoisted>(), make_level<ExerciseFullAndEmpty>()};
   return chapter;
 }
