@@ -17,8 +17,8 @@ chapters=("$@")
 # One tool on one chapter; its log only if it fails.
 check() {
   local chapter=$1 tool=$2 log began=$SECONDS status only=()
-  # Of chapter 15's ladder cp_async, racecheck reports what cp.async.mbarrier.arrive orders: it does
-  # not understand that either. A run takes one ladder, so attention is left out with it.
+  # Of chapter 15's ladder cp_async, racecheck reports what cp.async.mbarrier.arrive orders. That it
+  # does not understand that either is assumed. A run takes one ladder, so attention is left out.
   [ "$tool $chapter" != "racecheck 15" ] || only=(--ladder gemm)
   log=$(mktemp)
   timeout "${SANITIZE_SECONDS:-300}" compute-sanitizer --tool "$tool" --error-exitcode 9 \
