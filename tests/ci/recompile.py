@@ -15,8 +15,12 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+
+LIBRARY_HEADER = re.compile(r"^#include <(?:CLI|fmt|gtest|nlohmann)/.+>", re.MULTILINE)
+WORTH_HEADERS = 4  # files
 
 # Files of these names say the same in every chapter: the first and the last stand for all. (Chapter 0 has no library.)
 ALIKE = ("main.cu", "libraries.cu", "main.cpp")
@@ -63,7 +67,7 @@ def chosen_for_host(files):
         path, is_cuda = Path(each[0]), each[1]
         is_generated = "generated" in path.parts
         if is_cuda:
-            if not is_generated and not {"chapters", "capstones"} & set(path.parts):
+            if not is_generated and not {"chapters", "capstones", "library"} & set(path.parts):
                 kept.append(each)
         elif path.name in ALIKE or is_generated:
             alike.setdefault(path.name if path.name in ALIKE else "generated", []).append(each)
@@ -76,12 +80,34 @@ def chosen_for_host(files):
 
 def host_command(file, is_cuda, arguments, compiler):
     if not is_cuda:
-        return [compiler, *without(arguments[1:], alone=("--param=",)), "-Werror", "-fsyntax-only"]  # g++'s own
+        # Without optimisation levels, of which nothing here depends: files then share an argument list.
+        return [compiler, *without(arguments[1:], alone=("--param=", "-O")), "-Werror", "-fsyntax-only"]
     # One architecture, the oldest, for which most device code is a trap: the host code is the same.
     architecture = ("--generate-code", "-gencode", "-arch")
     kept = without(arguments, *architecture, alone=architecture)
     return [kept[0], "-ccbin", compiler, *kept[1:], "-arch=compute_75", "-Werror", "all-warnings",
             "-Xcompiler", "-Wall,-Werror", "-o", os.devnull]
+
+
+def with_headers(jobs, kept, limit):
+    """The same jobs, with the libraries' headers compiled once, in the folder `kept`, for all that have the same arguments:
+    most of the time would go into those. The book's own headers are read for each file."""
+    alike = {}
+    for job in jobs:
+        file, command, folder = job
+        alike.setdefault((tuple(each for each in command if each != file), folder), []).append(job)
+    for number, ((command, folder), group) in enumerate(alike.items()):
+        if len(group) < WORTH_HEADERS or "clang" not in Path(command[0]).name:
+            continue
+        used = {line for file, _, _ in group for line in LIBRARY_HEADER.findall(Path(file).read_text(encoding="utf-8"))}
+        header, compiled = Path(kept, f"headers_{number}.hpp"), Path(kept, f"headers_{number}.pch")
+        header.write_text("".join(f"{line}\n" for line in sorted(used)), encoding="utf-8")
+        arguments = without(command[1:], alone=("-c", "-fsyntax-only"))
+        if not compile_all([(str(header), [command[0], *arguments, "-x", "c++-header", str(header), "-o", str(compiled)], folder)],
+                           limit):
+            for i, (file, line, _) in enumerate(group):
+                group[i] = file, [*line, "-include-pch", str(compiled)], folder
+    return [job for group in alike.values() for job in group]
 
 
 def device_command(arguments):
@@ -139,10 +165,12 @@ def main(arguments):
     else:
         jobs = [(file, host_command(file, is_cuda, line, options.host_compiler), folder)
                 for file, is_cuda, line, folder in chosen_for_host(files)]
+        jobs = list({tuple(job[1]): job for job in jobs}.values())  # two architectures have the same host code
     if not jobs:
         print(f"recompile: no such file in {options.build}: nothing was checked", file=sys.stderr)
         return 2
-    failed = compile_all(jobs, options.limit)
+    with tempfile.TemporaryDirectory() as kept:
+        failed = compile_all(jobs if options.device else with_headers(jobs, kept, options.limit), options.limit)
     print(f"{len(jobs) - len(failed)} files compile, {len(failed)} do not")
     return 1 if failed else 0
 

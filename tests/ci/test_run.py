@@ -473,19 +473,22 @@ class Run(Scripts):
             said = self.passes("test", *arguments, **more)[1]
             tests, short, _ = self.log("ctest").splitlines()[0].partition("--output-on-failure ")[2].partition("(short)")
             tests = tests.strip()
-            self.assertEqual(bool(short), tests.startswith(levels))
-            self.assertEqual("a short test" in said, tests.startswith(levels))
+            self.assertEqual("a short test" in said, bool(short))
             self.assertEqual("--target levels" in self.log(), tests.startswith(levels))
-            return tests
+            return tests + " (short)" if short and not tests.startswith(levels) else tests
 
         self.assertEqual(tested(), "-LE ^maintainer$")  # there is no record
-        write = ["python3", "-B", str(self.root / "tools/command/unchanged.py"), "--write"]
-        said = subprocess.run(write, env=self.environment("simt"), capture_output=True, text=True, check=True).stdout
+        self.assertEqual(tested("--maintainer"), "")
+        self.assertEqual(tested("--maintainer", "--all", "-E", "slow"), "-E slow")
+        self.assertEqual(tested(), "-LE ^maintainer$")  # not of everything
+        self.assertEqual(tested("--maintainer", "--all", "-j", "3"), "-j 3")
+        said = subprocess.run(["python3", "-B", str(self.root / "tools/command/unchanged.py")], env=self.environment("simt"),
+                              capture_output=True, text=True, check=True).stdout
         self.assertEqual(said, "tests/passed.json is of these sources\n")
         self.assertEqual(tested(), levels)
         self.assertEqual(tested("-V"), levels + " -V")
         self.assertEqual(tested("--all"), "-LE ^maintainer$")
-        self.assertEqual(tested("--maintainer"), "")
+        self.assertEqual(tested("--maintainer"), " (short)")
         # What a reader writes, and what no test is made of.
         self.write("chapters/03_b/README.md", "mine")
         self.write("chapters/03_b/exercises/exercise_1_a.cuh", "solved")
@@ -901,7 +904,7 @@ class Ci(Scripts):
             self.assertIn(f"\n=== {title}", out)
         self.assertNotIn("nvcc", out)
         self.assertRegex(out.splitlines()[-1], r"^\d+ passed, \d+ failed$")
-        self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, or nothing; got 'gpu'\n")
+        self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, full, or nothing; got 'gpu'\n")
 
     def test_a_warning_in_the_log_of_the_kernels_fails(self):
         title = "Kernels and tests compiled by nvcc"

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Whether all tests have passed with what is here: then `./run test` tests every level shortly, and nothing else.
 
-tests/passed.json says of which sources, compiler and kind of machine that is true. A maintainer writes it before a
-commit that `.ci/run` then passes: python3 tools/command/unchanged.py --write"""
+tests/passed.json says of which sources, compiler and kind of machine that is true. `./run test --maintainer --all` writes
+it once everything has passed."""
 import hashlib
 import json
 import os
 import platform
-import sys
 from pathlib import Path
 
 from machine import says
@@ -55,9 +54,10 @@ def has_passed(root=ROOT):
         return False
 
 
+def write(tested):
+    """The record: that sources with this digest have passed."""
+    (ROOT / RECORD).write_text(json.dumps({"machine": machine(), "sources": tested}, indent=1) + "\n")
+
+
 if __name__ == "__main__":
-    if sys.argv[1:] not in ([], ["--write"]):
-        sys.exit(f"usage: {sys.argv[0]} [--write]")
-    if sys.argv[1:]:
-        (ROOT / RECORD).write_text(json.dumps({"machine": machine(), "sources": digest()}, indent=1) + "\n")
     print(f"{RECORD} is {'of these sources' if has_passed() else 'of other sources or another compiler: ./run test runs every test'}")

@@ -225,16 +225,34 @@ bool goes_before(const Thread& lane, const Thread& other) {
   return rank_of(lane) < rank_of(other);
 }
 
+// Lets these parked lanes of `warp` go on together.
+void release(Worker& worker, Warp& warp, uint32_t released) {
+  warp.parked &= ~released;
+  ++warp.instruction;
+  ++warp.basic_blocks;
+  warp.active_lanes += static_cast<uint64_t>(__builtin_popcount(released));
+  for (uint32_t rest = released; rest != 0; rest &= rest - 1) {
+    Thread& thread = warp.threads[__builtin_ctz(rest)];
+    thread.converged = released;
+    thread.spinning = false;
+    enqueue(worker, &thread);
+  }
+}
+
 // Called when a lane of `warp` stops running. Once none runs, one group of parked lanes goes on:
 // the deepest call first, then the lowest rank. Lanes that spin come last, and a lane passed over
 // for very long first: otherwise a lock held by a lane behind a loop would never be released.
 void lane_stopped(Worker& worker, Warp& warp) {
   if (--warp.running != 0 || warp.parked == 0) return;
 
+  const auto now = static_cast<uint32_t>(warp.instruction);
+  if (warp.parked_together && now - warp.parked_at <= warp.starvation_limit) {
+    release(worker, warp, warp.parked);
+    return;
+  }
   const auto at_same_place = [](const Thread& one, const Thread& other) {
     return one.basic_block == other.basic_block && one.call_depth == other.call_depth;
   };
-  const auto now = static_cast<uint32_t>(warp.instruction);
   const Thread* best = nullptr;
   const Thread* later = nullptr;  // a lane that goes after the best one
   const Thread* oldest = nullptr;
@@ -271,16 +289,7 @@ void lane_stopped(Worker& worker, Warp& warp) {
       if (at_same_place(warp.threads[index], *best)) released |= 1u << index;
     }
   }
-  warp.parked &= ~released;
-  ++warp.instruction;
-  ++warp.basic_blocks;
-  warp.active_lanes += static_cast<uint64_t>(__builtin_popcount(released));
-  for (uint32_t rest = released; rest != 0; rest &= rest - 1) {
-    Thread& thread = warp.threads[__builtin_ctz(rest)];
-    thread.converged = released;
-    thread.spinning = false;
-    enqueue(worker, &thread);
-  }
+  release(worker, warp, released);
 }
 
 // ---- life of a thread ----
@@ -585,6 +594,15 @@ void bb_park(void* pc) {
   }
   self.state = ThreadState::parked;
   self.parked_at = static_cast<uint32_t>(warp.instruction);
+  if (warp.parked == 0) {
+    warp.parked_together = !self.spinning;
+    warp.call_depth = self.call_depth;
+    warp.parked_at = self.parked_at;
+    warp.basic_block = self.basic_block;
+  } else if (self.basic_block != warp.basic_block || self.call_depth != warp.call_depth ||
+             self.spinning) {
+    warp.parked_together = false;
+  }
   warp.parked |= 1u << self.lane;
   lane_stopped(worker, warp);
   schedule<cookbook_simt_switch_parked>();
