@@ -103,7 +103,7 @@ def with_headers(jobs, kept, limit):
         header, compiled = Path(kept, f"headers_{number}.hpp"), Path(kept, f"headers_{number}.pch")
         header.write_text("".join(f"{line}\n" for line in sorted(used)), encoding="utf-8")
         arguments = without(command[1:], alone=("-c", "-fsyntax-only"))
-        if not compile_all([(str(header), [command[0], *arguments, "-x", "c++-header", str(header), "-o", str(compiled)], folder)],
+        if not compile_all([(str(header), [command[0], *arguments, "-fpch-instantiate-templates", "-x", "c++-header", str(header), "-o", str(compiled)], folder)],
                            limit):
             for i, (file, line, _) in enumerate(group):
                 group[i] = file, [*line, "-include-pch", str(compiled)], folder
