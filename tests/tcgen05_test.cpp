@@ -89,6 +89,8 @@ enum Bug {
   too_many_bytes,
   illegal_n,
   unallocated_result,
+  wrong_free,
+  odd_lane,
   // Right, too.
   one_lane_arrives,
   issuer_stores,
@@ -211,6 +213,7 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
       if (bug == unallocated_columns) {
         simt::tmem_load(r, own + 16, TmemShape::s32x32b, 32);  // [columns]
       }
+      if (bug == odd_lane) simt::tmem_load(r, own + (16 << 16), TmemShape::s32x32b, 32);  // [odd]
       if (bug != diverged || lane < 16) simt::tmem_load(r, own, TmemShape::s32x32b, 32);  // [ld]
       if (bug == arrives_before_wait) mbarrier_arrive(drained);
       if (bug == load_fence_too_early) simt::tcgen05_fence_before_thread_sync();
@@ -232,6 +235,7 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
     }
   }
   __syncthreads();
+  if (warp == 4 && bug == wrong_free) simt::tmem_dealloc(d, 64, 1);  // [wrong free]
   if (warp == 4 && bug != leaked) simt::tmem_dealloc(d, 32, 1);
 }
 
@@ -337,6 +341,8 @@ TEST(Tcgen05, PlantedBugsOfOneBlock) {
       {undefined_accumulator, {"uninitialised: " + mma, "tensor memory", at("mma")}},
       {wrong_quarter, {"lane 0 of tensor memory; warp 1 reaches lanes 32 to 63", at("quarter")}},
       {unallocated_columns, {"columns 16 to 47 of tensor memory are not allocated", at("columns")}},
+      {odd_lane, {"lane 48 of tensor memory: the shape begins at multiples of 32", at("odd")}},
+      {wrong_free, {"no allocation of 64 columns at column 0", at("wrong free")}},
       {freed_too_early, {"race: ", at("mma"), at("free")}},
       {leaked, {"32 columns of block (0,0,0) were not freed", at("alloc")}},
       {alloc_after_relinquish, {"after tcgen05.relinquish_alloc_permit", at("relinquished")}},
@@ -362,6 +368,118 @@ TEST(Tcgen05, PlantedBugsOfOneBlock) {
   for (const auto& one : cases) {
     SCOPED_TRACE("bug " + std::to_string(one.bug));
     expect_parts(run_product(one.bug).text, one.parts);
+  }
+}
+
+/// An mma of zeros, with bits of its descriptors changed: of A's in shared memory, of the
+/// instruction's.
+__global__ void mma_of_bits(int kind_number, uint64_t changed_a, uint32_t changed) {
+  char* smem = dynamic_shared<char>();
+  char* tile_b = smem + 128 * 32;
+  auto* done = reinterpret_cast<uint64_t*>(tile_b + 32 * 32);
+  auto* address = reinterpret_cast<uint32_t*>(done + 1);
+  const auto kind = static_cast<MmaKind>(kind_number);
+  for (uint32_t i = threadIdx.x; i < (128 + 32) * 32; i += 32) smem[i] = 0;
+  fence_proxy_async();
+  simt::tmem_alloc(address, 64, 1);
+  if (threadIdx.x == 0) {
+    mbarrier_init(done, 1);
+    fence_mbarrier_init();
+  }
+  __syncwarp();
+  const uint32_t d = *address;
+  const uint32_t scales[8] = {};
+  simt::tmem_store(d + 32, scales, TmemShape::s32x32b, 8);
+  simt::tmem_wait_store();
+  if (threadIdx.x == 0) {
+    const uint64_t a = plain_descriptor(smem, 128) ^ changed_a, b = plain_descriptor(tile_b, 32);
+    MmaOptions options = kOne;
+    options.kind = kind;
+    if (kind == MmaKind::f16) {
+      simt::tcgen05_mma(d, a, b, instruction(128, 32) ^ changed, false, options);  // [plain bits]
+    } else {
+      const bool fp4 = kind == MmaKind::mxf4nvf4;
+      options.scale_vector = fp4 ? 4 : 1;
+      const uint32_t bits = (fp4 ? 1u << 7 | 1u << 10 : 1u << 23) | 32 / 8 << 17 | 1u << 27;
+      simt::tcgen05_mma_scaled(  // [scaled bits]
+          d, a, b, bits ^ changed, d + 32, d + 36, false, options);
+    }
+    simt::tcgen05_commit(done, 1);
+  }
+  mbarrier_wait(done, 0);
+  __syncwarp();
+  simt::tmem_dealloc(d, 64, 1);
+}
+
+TEST(Tcgen05, EveryBitOfADescriptor) {
+  const auto report = [](MmaKind kind, uint64_t changed_a, uint32_t changed) {
+    return report_of(1,
+                     [=](DeviceMemory&) {
+                       run_kernel(mma_of_bits, {1, 32, (128 + 32) * 32 + 64},
+                                  static_cast<int>(kind), changed_a, changed);
+                     })
+        .text;
+  };
+  const auto bits_named = [](int first, int last) {
+    return "bits " + std::to_string(first) + " to " + std::to_string(last) + " must be 0";
+  };
+  for (const MmaKind kind : {MmaKind::f16, MmaKind::mxf8f6f4, MmaKind::mxf4nvf4}) {
+    EXPECT_EQ(report(kind, 0, 0), "");
+  }
+  // Of shared memory: the others are addresses, and 62, 63 another swizzle.
+  for (int bit = 14; bit < 64; ++bit) {
+    const bool zero = bit < 16 || bit == 30 || bit == 31 || (bit >= 53 && bit <= 60);
+    const char* why = zero        ? "bits 14, 15, 30, 31 and 53 to 60 must be 0"
+                      : bit < 46  ? nullptr
+                      : bit <= 48 ? "bits 46 to 48 must be 0b001"
+                      : bit <= 51 ? "a base offset (bits 49 to 51) is not modelled"
+                      : bit == 52 ? "an absolute leading dimension (bit 52) is not modelled"
+                      : bit == 61 ? "the 128-byte swizzle of 32-byte atoms is not modelled"
+                                  : nullptr;
+    SCOPED_TRACE(bit);
+    if (why == nullptr) continue;
+    expect_parts(report(MmaKind::f16, uint64_t{1} << bit, 0), {"of A: ", why, at("plain bits")});
+  }
+  for (const uint64_t layout : {3, 5, 7}) {
+    expect_parts(report(MmaKind::f16, layout << 61, 0),
+                 {"of A: bits 61 to 63 name no layout", at("plain bits")});
+  }
+  const struct {
+    MmaKind kind;
+    int bit;
+    std::string why;
+  } cases[] = {
+      {MmaKind::f16, 0, bits_named(0, 1)},
+      {MmaKind::f16, 1, bits_named(0, 1)},
+      {MmaKind::f16, 2, "sparse operands are not modelled"},
+      {MmaKind::f16, 3, bits_named(3, 3)},
+      {MmaKind::f16, 5, "kind::f16 has no type 3 for D"},
+      {MmaKind::f16, 6, bits_named(6, 6)},
+      {MmaKind::f16, 8, "kind::f16 has no type 3 for A"},
+      {MmaKind::f16, 11, "kind::f16 has no type 3 for B"},
+      {MmaKind::f16, 22, "no shape M = 128, N = 288"},
+      {MmaKind::f16, 23, bits_named(23, 23)},
+      {MmaKind::f16, 24, "no shape M = 144, N = 32"},
+      {MmaKind::f16, 29, bits_named(29, 29)},
+      {MmaKind::f16, 30, bits_named(30, 31)},
+      {MmaKind::f16, 31, bits_named(30, 31)},
+      {MmaKind::mxf8f6f4, 6, bits_named(6, 6)},
+      {MmaKind::mxf8f6f4, 8, "kind::mxf8f6f4 has no type 2 for A"},
+      {MmaKind::mxf8f6f4, 23, "scales of kind::mxf8f6f4 are UE8M0"},
+      {MmaKind::mxf8f6f4, 24, bits_named(24, 26)},
+      {MmaKind::mxf8f6f4, 26, bits_named(24, 26)},
+      {MmaKind::mxf8f6f4, 28, "no shape M = 384, N = 32"},
+      {MmaKind::mxf8f6f4, 31, "a depth of 96 needs sm_103a"},
+      {MmaKind::mxf4nvf4, 4, "scale_vec::4X cannot begin at byte 1"},
+      {MmaKind::mxf4nvf4, 12, bits_named(12, 12)},
+      {MmaKind::mxf4nvf4, 15, "no transposed operands"},
+      {MmaKind::mxf4nvf4, 23, "scales of scale_vec::4X are UE4M3"},
+      {MmaKind::mxf4nvf4, 30, "scale_vec::4X cannot begin at byte 2"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE("bit " + std::to_string(one.bit));
+    expect_parts(report(one.kind, 0, 1u << one.bit),
+                 {one.why, at(one.kind == MmaKind::f16 ? "plain bits" : "scaled bits")});
   }
 }
 
