@@ -236,7 +236,7 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
   }
   __syncthreads();
   if (warp == 4 && bug == wrong_free) simt::tmem_dealloc(d, 64, 1);  // [wrong free]
-  if (warp == 4 && bug != leaked) simt::tmem_dealloc(d, 32, 1);
+  if (warp == 4 && bug != leaked) simt::tmem_dealloc(d, 32, 1);  // [last free]
 }
 
 float value_of(uint32_t i) {
@@ -356,6 +356,7 @@ TEST(Tcgen05, PlantedBugsOfOneBlock) {
       {illegal_n, {"cta_group 1 has no shape M = 128, N = 0", at("mma")}},
       {unallocated_result, {"columns 16 to 47 of tensor memory are not allocated", at("mma")}},
       {no_load_wait, {"race: write after read", "tensor memory", at("ld"), at("mma")}},
+      {no_load_wait, {"race: write after read", "tensor memory", at("ld"), at("last free")}},
       {reserved_bits, {"bits 6 to 6 must be 0", at("mma")}},
       {descriptor_bits, {"bits 14, 15, 30, 31 and 53 to 60 must be 0", at("mma")}},
       {no_after_fence, {"advice: ", at("ld"), at("mma"), "no tcgen05.fence::after_thread_sync"}},
@@ -368,6 +369,100 @@ TEST(Tcgen05, PlantedBugsOfOneBlock) {
   for (const auto& one : cases) {
     SCOPED_TRACE("bug " + std::to_string(one.bug));
     expect_parts(run_product(one.bug).text, one.parts);
+  }
+}
+
+constexpr uint32_t kShapeColumns = 64, kOffset = 40;  // the latter of 16x32bx2
+
+/// Columns 0 to 63 hold lane * 64 + column. Loads `repeat` times a shape: a register i of thread t
+/// goes to loaded[i * 32 + t]. Stores 4096 + i * 32 + t the same way, and says what is there then.
+__global__ void load_and_store(int shape, int repeat, int registers, int pack, float* loaded,
+                               float* stored) {
+  auto* address = dynamic_shared<uint32_t>();
+  simt::tmem_alloc(address, kShapeColumns, 1);
+  __syncwarp();
+  const uint32_t d = *address, offset = shape == 4 ? kOffset : 0;
+  uint32_t r[kShapeColumns];
+  for (uint32_t c = 0; c < kShapeColumns; ++c) r[c] = threadIdx.x * kShapeColumns + c;
+  simt::tmem_store(d, r, TmemShape::s32x32b, kShapeColumns);
+  simt::tmem_wait_store();
+  simt::tmem_load(r, d, static_cast<TmemShape>(shape), repeat, pack != 0, offset);
+  simt::tmem_wait_load();
+  for (int i = 0; i < registers; ++i) {
+    loaded[i * 32 + threadIdx.x] = static_cast<float>(pack != 0 ? r[i] >> 16 : r[i]);
+    r[i] = 4096 + static_cast<uint32_t>(i) * 32 + threadIdx.x;
+    if (pack != 0) r[i] |= r[i] << 16;
+  }
+  simt::tmem_store(d, r, static_cast<TmemShape>(shape), repeat, pack != 0, offset);
+  simt::tmem_wait_store();
+  simt::tmem_load(r, d, TmemShape::s32x32b, kShapeColumns);
+  simt::tmem_wait_load();
+  for (uint32_t c = 0; c < kShapeColumns; ++c) {
+    stored[threadIdx.x * kShapeColumns + c] = static_cast<float>(r[c]);
+  }
+  __syncwarp();
+  simt::tmem_dealloc(d, kShapeColumns, 1);
+}
+
+TEST(Tcgen05, ShapesOfLoadsAndStores) {
+  // From the layouts in CUTLASS's copy_traits_sm100.hpp, and not by the model's formulas.
+  struct Place {
+    uint32_t lane, column;
+  };
+  using Places = std::function<Place(uint32_t t, uint32_t i)>;
+  const struct {
+    TmemShape shape;
+    int repeat, registers;
+    bool pack;
+    Places place;
+  } cases[] = {
+      {TmemShape::s32x32b, 16, 16, false,
+       [](uint32_t t, uint32_t i) {
+         return Place{t, i};
+       }},
+      {TmemShape::s32x32b, 16, 16, true,
+       [](uint32_t t, uint32_t i) {
+         return Place{t, 2 * i + 1};
+       }},
+      {TmemShape::s16x64b, 4, 4, false,
+       [](uint32_t t, uint32_t i) {
+         const uint32_t row = t >> 2 | (t & 1) << 3;
+         return Place{row, (t >> 1 & 1) + (i << 1)};
+       }},
+      {TmemShape::s16x128b, 4, 8, false,
+       [](uint32_t t, uint32_t i) {
+         return Place{(t >> 2) + ((i & 1) != 0 ? 8 : 0), (t & 3) + (i >> 1 << 2)};
+       }},
+      {TmemShape::s16x256b, 2, 8, false,
+       [](uint32_t t, uint32_t i) {
+         const uint32_t columns[] = {0, 1, 0, 1, 8, 9, 8, 9};
+         return Place{(t >> 2) + ((i & 2) != 0 ? 8 : 0), ((t & 3) << 1) + columns[i]};
+       }},
+      {TmemShape::s16x32bx2, 8, 8, false,
+       [](uint32_t t, uint32_t i) {
+         return t < 16 ? Place{t, i} : Place{t - 16, i + kOffset};
+       }},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(static_cast<int>(one.shape));
+    const OnDevice device("b200");
+    DeviceMemory loaded(4 * kShapeColumns * 32, "loaded");
+    DeviceMemory stored(4 * kShapeColumns * 32, "stored");
+    EXPECT_NO_FINDINGS(trace_launch(load_and_store, {1, 32, 64}, static_cast<int>(one.shape),
+                                    one.repeat, one.registers, one.pack ? 1 : 0, loaded, stored));
+    const auto from = download<float>(loaded), to = download<float>(stored);
+    std::vector<float> wanted(to.size());
+    for (uint32_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<float>(i);
+    for (uint32_t i = 0; i < static_cast<uint32_t>(one.registers); ++i) {
+      for (uint32_t t = 0; t < 32; ++t) {
+        const auto [lane, column] = one.place(t, i);
+        const uint32_t at = lane * kShapeColumns + column;
+        ASSERT_EQ(from[i * 32 + t], static_cast<float>(at)) << "register " << i << " of " << t;
+        wanted[at] = static_cast<float>(4096 + i * 32 + t);
+        if (one.pack) wanted[at - 1] = wanted[at];
+      }
+    }
+    EXPECT_EQ(to, wanted);
   }
 }
 
