@@ -5,6 +5,7 @@
 // with its line. This file is compiled as kernels are for tracing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -236,7 +237,7 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
   }
   __syncthreads();
   if (warp == 4 && bug == wrong_free) simt::tmem_dealloc(d, 64, 1);  // [wrong free]
-  if (warp == 4 && bug != leaked) simt::tmem_dealloc(d, 32, 1);  // [last free]
+  if (warp == 4 && bug != leaked) simt::tmem_dealloc(d, 32, 1);      // [last free]
 }
 
 float value_of(uint32_t i) {
@@ -890,6 +891,107 @@ TEST(Tcgen05, BlockScaledProductsAreRight) {
   }
   expect_parts(run_scaled(true, 1).text,
                {"race: write after read", "tensor memory", at("scaled mma"), at("cp")});
+}
+
+/// out = D + A B^T of 128 x 32 rows of 32 bytes, A with a sign and B without, in halves of 16 bits.
+/// D is 100 from the largest number in even rows, 100 from the smallest in odd ones.
+__global__ void integer_product(const char* a, const char* b, float* out, int saturates, int bits) {
+  char* smem = dynamic_shared<char>();
+  char* tile_b = smem + 128 * 32;
+  auto* full = reinterpret_cast<uint64_t*>(tile_b + 32 * 32);
+  uint64_t* done = full + 1;
+  auto* address = reinterpret_cast<uint32_t*>(full + 2);
+  const uint32_t warp = threadIdx.x / 32;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 2; ++i) mbarrier_init(full + i, 1);
+    fence_mbarrier_init();
+  }
+  if (warp == 0) simt::tmem_alloc(address, 32, 1);
+  __syncthreads();
+  const uint32_t d = *address, own = d + (32 * warp << 16);
+  uint32_t r[32];
+  for (uint32_t& x : r) x = threadIdx.x % 2 == 0 ? 0x7fffffffu - 100 : 0x80000000u + 100;
+  simt::tmem_store(own, r, TmemShape::s32x32b, 32);
+  simt::tmem_wait_store();
+  simt::tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    simt::tcgen05_fence_after_thread_sync();
+    bulk_load(smem, a, 128 * 32, full);
+    bulk_load(tile_b, b, 32 * 32, full);
+    mbarrier_arrive_expect_tx(full, 128 * 32 + 32 * 32);
+    mbarrier_wait(full, 0);
+    uint32_t shape = 2u << 4 | 1u << 7 | 32 / 8 << 17 | 128 / 16 << 24;
+    if (saturates != 0) shape |= 1u << 3;
+    MmaOptions options = kOne;
+    options.kind = MmaKind::i8;
+    const uint64_t desc_a = plain_descriptor(smem, 128), desc_b = plain_descriptor(tile_b, 32);
+    simt::tcgen05_mma(  // [integers]
+        d, desc_a, desc_b, shape ^ static_cast<uint32_t>(bits), true, options);
+    simt::tcgen05_commit(done, 1);
+  }
+  mbarrier_wait(done, 0);
+  simt::tcgen05_fence_after_thread_sync();
+  simt::tmem_load(r, own, TmemShape::s32x32b, 32);
+  simt::tmem_wait_load();
+  for (uint32_t n = 0; n < 32; ++n) {
+    out[(threadIdx.x * 32 + n) * 2] = static_cast<float>(r[n] >> 16);
+    out[(threadIdx.x * 32 + n) * 2 + 1] = static_cast<float>(r[n] & 0xffff);
+  }
+  __syncthreads();
+  if (warp == 0) simt::tmem_dealloc(d, 32, 1);
+}
+
+TEST(Tcgen05, IntegerProducts) {
+  const auto byte_at = [](uint32_t row, uint32_t k) {
+    return static_cast<char>(row * 37 + k * 11);
+  };
+  const auto run = [&](bool saturates, uint32_t bits) {
+    const auto rows = [&](uint32_t count, uint32_t seed) {
+      std::vector<char> all(size_t{count} * 32);
+      for (uint32_t row = 0; row < count; ++row) {
+        for (uint32_t k = 0; k < 32; ++k) {
+          all[k / 16 * count * 16 + row * 16 + k % 16] = byte_at(row + seed, k);
+        }
+      }
+      return all;
+    };
+    return report_of(128 * 32 * 2, [&](DeviceMemory& out) {
+      const DeviceMemory a = upload(rows(128, 0), "a"), b = upload(rows(32, 999), "b");
+      run_kernel(integer_product, {1, 128, 128 * 32 + 32 * 32 + 64}, a, b, out, saturates ? 1 : 0,
+                 static_cast<int>(bits));
+    });
+  };
+  for (const bool saturates : {false, true}) {
+    expect_right([&] { return run(saturates, 0); },
+                 [&](size_t i) {
+                   const auto row = static_cast<uint32_t>(i / 64);
+                   const auto n = static_cast<uint32_t>(i / 2 % 32);
+                   int64_t sum = row % 2 == 0 ? INT32_MAX - 100 : INT32_MIN + 100;
+                   for (uint32_t k = 0; k < 32; ++k) {
+                     sum += int64_t{static_cast<int8_t>(byte_at(row, k))} *
+                            static_cast<uint8_t>(byte_at(n + 999, k));
+                   }
+                   if (saturates)
+                     sum = std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX);
+                   const auto word = static_cast<uint32_t>(sum);
+                   return static_cast<double>(i % 2 == 0 ? word >> 16 : word & 0xffff);
+                 });
+  }
+  const struct {
+    uint32_t bits;
+    const char* why;
+  } cases[] = {
+      {1u << 8, "kind::i8 has no type 3 for A"},
+      {1u << 11, "kind::i8 has no type 2 for B"},
+      {1u << 13, "bits 13 to 14 must be 0"},
+      {1u << 5, "kind::i8 has no type 0 for D"},
+      {(32 / 8 ^ 40 / 8) << 17, "no shape M = 128, N = 40"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.why);
+    expect_parts(run(false, one.bits).text, {one.why, at("integers")});
+  }
 }
 
 // ---- cluster launch control -------------------------------------------------------------------
