@@ -7,7 +7,7 @@
 namespace cookbook::simt {
 
 void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size_t shared_bytes,
-                               bool clusters) {
+                               bool clusters, bool tensor_memory) {
   const uint32_t threads = blocks * threads_per_block;
   threads_ = threads;
   threads_per_block_ = threads_per_block;
@@ -17,7 +17,7 @@ void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size
   starts_ = reads_ + (clusters ? threads : 0);
   fences_ = starts_ + (clusters ? blocks : 0);
   before_ = fences_ + (clusters ? blocks : 0);
-  slots_ = before_ + threads / kWarpSize + 1;
+  slots_ = before_ + (tensor_memory ? threads / kWarpSize + 1 : 0);
   inits_.clear();
   unfenced_.clear();
   uses_.resize(blocks);

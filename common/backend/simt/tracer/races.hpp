@@ -122,8 +122,9 @@ class RaceDetector {
   using Key = std::tuple<SharedHazard::Kind, uint32_t, uint32_t>;
 
   /// Forgets everything about the previous group; its shared memory holds nothing yet. `clusters`:
-  /// its blocks may use each other's shared memory.
-  void begin_group(uint32_t blocks, uint32_t threads_per_block, size_t shared_bytes, bool clusters);
+  /// its blocks may use each other's shared memory. `tensor_memory`: the GPU has it.
+  void begin_group(uint32_t blocks, uint32_t threads_per_block, size_t shared_bytes, bool clusters,
+                   bool tensor_memory);
 
   /// A barrier of every thread of the group.
   void full_barrier();
@@ -301,7 +302,8 @@ class RaceDetector {
   uint32_t pool_ = 1;
   size_t slots_ = 0;
   size_t reads_ = 0, starts_ = 0, fences_ = 0;  ///< First slots; only in clusters.
-  /// First slot of the warps, whose clocks count their tcgen05.fence::before_thread_sync.
+  /// First slot of the warps, whose clocks count their tcgen05.fence::before_thread_sync. Without
+  /// tensor memory there is none.
   size_t before_ = 0;
   std::vector<ThreadClock> thread_clocks_;
   std::vector<uint32_t> clock_;        ///< By slot.
