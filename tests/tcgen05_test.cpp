@@ -5,6 +5,7 @@
 // with its line. This file is compiled as kernels are for tracing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -81,6 +82,19 @@ enum Bug {
   descriptor_bits,
   no_after_fence,
   no_after_fence_of_mma,
+  no_after_fence_of_store,
+  no_load_fence,
+  load_fence_too_early,
+  load_fence_too_late,
+  no_load_wait,
+  too_many_bytes,
+  illegal_n,
+  unallocated_result,
+  wrong_free,
+  odd_lane,
+  // Right, too.
+  one_lane_arrives,
+  issuer_stores,
 };
 
 // ---- one block --------------------------------------------------------------------------------
@@ -99,12 +113,12 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (threadIdx.x == 0) {
     for (int i = 0; i < 5; ++i) mbarrier_init(full + i, 1);
-    mbarrier_init(drained, 128);
+    mbarrier_init(drained, bug == one_lane_arrives ? 4 : 128);
     mbarrier_init(ready, 128);
     fence_mbarrier_init();
   }
   if (warp == 4) {
-    simt::tmem_alloc(address, 32, 1);
+    simt::tmem_alloc(address, 32, 1);                            // [alloc]
     if (bug == growing_alloc) simt::tmem_alloc(address, 64, 1);  // [grow]
     if (bug == alloc_after_relinquish) {
       simt::tmem_relinquish(1);
@@ -127,7 +141,9 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
         bulk_load(stage + kBytesA, b + i * kBytesB, kBytesB, full + i % 2);
       }
       bulk_load(stage, a + i * kBytesA, kBytesA, full + i % 2);  // [load]
-      mbarrier_arrive_expect_tx(full + i % 2, bytes - (bug == too_few_bytes ? 16 : 0));
+      if (bug == too_few_bytes) bytes -= 16;
+      if (bug == too_many_bytes) bytes += 16;
+      mbarrier_arrive_expect_tx(full + i % 2, bytes);
       if (bug == two_issuers && i == kTiles * kSteps - 1) {
         mbarrier_wait(full + i % 2, i / 2 % 2);
         const uint64_t desc_a = plain_descriptor(stage, kM);
@@ -138,29 +154,40 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
       if (bug == commit_by_another && i % kSteps == kSteps - 1) simt::tcgen05_commit(done, 1);
     }
   }
+  if (warp == 4 && bug == issuer_stores) {  // for warp 0
+    uint32_t one[32];
+    for (uint32_t& x : one) x = 0x3f800000u;
+    simt::tmem_store(d, one, TmemShape::s32x32b, 32);
+    simt::tmem_wait_store();
+    __syncwarp();
+  }
   if (warp == 4 && lane == 0) {
     if (bug != undefined_accumulator) mbarrier_wait(ready, 0);
-    simt::tcgen05_fence_after_thread_sync();
+    if (bug != no_after_fence_of_store) simt::tcgen05_fence_after_thread_sync();
     for (uint32_t i = 0; i < kTiles * kSteps; ++i) {
       const uint32_t stage = i % 2, tile = i / kSteps;
       if (i % kSteps == 0 && tile > 0 && bug != overwritten_accumulator) {
         mbarrier_wait(drained, tile - 1);
         if (bug != no_after_fence_of_mma) simt::tcgen05_fence_after_thread_sync();
       }
-      mbarrier_wait(full + stage, i / 2 % 2);
+      mbarrier_wait(full + stage, i / 2 % 2);  // [full]
       if (bug == refilled_stage) simt::tcgen05_commit(empty + stage, 1);
       for (uint32_t k = 0; k < 2; ++k) {
         const char *at_a = smem + stage * kStage + k * kM * 32,
                    *at_b = smem + stage * kStage + kBytesA + k * kN * 32;
-        uint32_t shape = instruction(bug == illegal_shape ? 192 : kM, kN);
+        uint32_t shape = instruction(bug == illegal_shape ? 192 : kM, bug == illegal_n ? 0 : kN);
         if (bug == other_shape && k == 1) shape = instruction(kM, 16);
         if (bug == reserved_bits) shape |= 1u << 6;
         uint64_t desc_a = plain_descriptor(at_a, kM);
         if (bug == descriptor_bits) desc_a |= uint64_t{0xb0} << 53;
         const bool accumulate = tile == 0 || i % kSteps + k > 0;
-        simt::tcgen05_mma(d, desc_a, plain_descriptor(at_b, kN), shape, accumulate, kOne);  // [mma]
+        const uint32_t to = d + (bug == unallocated_result ? 16 : 0);
+        const uint64_t desc_b = plain_descriptor(at_b, kN);
+        simt::tcgen05_mma(to, desc_a, desc_b, shape, accumulate, kOne);  // [mma]
       }
-      if (bug != refilled_stage) simt::tcgen05_commit(empty + stage, bug == mixed_groups ? 2 : 1);
+      if (bug != refilled_stage) {
+        simt::tcgen05_commit(empty + stage, bug == mixed_groups ? 2 : 1);  // [commit]
+      }
       if (i % kSteps == kSteps - 1 && bug != commit_by_another) simt::tcgen05_commit(done, 1);
     }
   }
@@ -173,7 +200,9 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
     uint32_t r[32];
     if (bug != undefined_accumulator) {
       for (uint32_t& x : r) x = 0x3f800000u;
-      simt::tmem_store(own, r, TmemShape::s32x32b, 32);  // [st]
+      if (bug != issuer_stores || warp != 0) {
+        simt::tmem_store(own, r, TmemShape::s32x32b, 32);  // [st]
+      }
       if (bug != no_store_wait) simt::tmem_wait_store();
       if (bug != no_store_fence) simt::tcgen05_fence_before_thread_sync();
       mbarrier_arrive(ready);
@@ -185,18 +214,30 @@ __global__ void product(const char* a, const char* b, float* out, int bug) {
       if (bug == unallocated_columns) {
         simt::tmem_load(r, own + 16, TmemShape::s32x32b, 32);  // [columns]
       }
+      if (bug == odd_lane) simt::tmem_load(r, own + (16 << 16), TmemShape::s32x32b, 32);  // [odd]
       if (bug != diverged || lane < 16) simt::tmem_load(r, own, TmemShape::s32x32b, 32);  // [ld]
       if (bug == arrives_before_wait) mbarrier_arrive(drained);
-      if (bug != registers_before_wait) simt::tmem_wait_load();
+      if (bug == load_fence_too_early) simt::tcgen05_fence_before_thread_sync();
+      if (bug != registers_before_wait && bug != no_load_wait) simt::tmem_wait_load();  // [wait]
       float* to = out + (tile * kM + threadIdx.x) * kN;
       for (uint32_t n = 0; n < kN; ++n) to[n] = __uint_as_float(r[n]);  // [use]
       if (bug == registers_before_wait) simt::tmem_wait_load();
-      simt::tcgen05_fence_before_thread_sync();
+      if (bug == one_lane_arrives) {
+        __syncwarp();
+        if (lane == 0) simt::tcgen05_fence_before_thread_sync();
+        if (lane == 0) mbarrier_arrive(drained);
+        continue;
+      }
+      if (bug != no_load_fence && bug != load_fence_too_early && bug != load_fence_too_late) {
+        simt::tcgen05_fence_before_thread_sync();
+      }
       if (bug != arrives_before_wait) mbarrier_arrive(drained);
+      if (bug == load_fence_too_late) simt::tcgen05_fence_before_thread_sync();
     }
   }
   __syncthreads();
-  if (warp == 4 && bug != leaked) simt::tmem_dealloc(d, 32, 1);
+  if (warp == 4 && bug == wrong_free) simt::tmem_dealloc(d, 64, 1);  // [wrong free]
+  if (warp == 4 && bug != leaked) simt::tmem_dealloc(d, 32, 1);      // [last free]
 }
 
 float value_of(uint32_t i) {
@@ -266,16 +307,19 @@ void expect_right(const std::function<Report()>& run, const std::function<double
 }
 
 TEST(Tcgen05, TheRightProductIsRight) {
-  expect_right([] { return run_product(none); },
-               [](size_t i) {
-                 const auto tile = static_cast<uint32_t>(i / kN / kM);
-                 const auto row = static_cast<uint32_t>(i / kN % kM);
-                 double sum = tile == 0 ? 1 : 0;
-                 for (uint32_t k = 0; k < kSteps * kK; ++k) {
-                   sum += a_at(tile, row, k) * b_at(tile, static_cast<uint32_t>(i % kN), k);
-                 }
-                 return sum;
-               });
+  for (const Bug right : {none, one_lane_arrives, issuer_stores}) {
+    SCOPED_TRACE(right);
+    expect_right([&] { return run_product(right); },
+                 [](size_t i) {
+                   const auto tile = static_cast<uint32_t>(i / kN / kM);
+                   const auto row = static_cast<uint32_t>(i / kN % kM);
+                   double sum = tile == 0 ? 1 : 0;
+                   for (uint32_t k = 0; k < kSteps * kK; ++k) {
+                     sum += a_at(tile, row, k) * b_at(tile, static_cast<uint32_t>(i % kN), k);
+                   }
+                   return sum;
+                 });
+  }
 }
 
 TEST(Tcgen05, PlantedBugsOfOneBlock) {
@@ -298,24 +342,287 @@ TEST(Tcgen05, PlantedBugsOfOneBlock) {
       {undefined_accumulator, {"uninitialised: " + mma, "tensor memory", at("mma")}},
       {wrong_quarter, {"lane 0 of tensor memory; warp 1 reaches lanes 32 to 63", at("quarter")}},
       {unallocated_columns, {"columns 16 to 47 of tensor memory are not allocated", at("columns")}},
+      {odd_lane, {"lane 48 of tensor memory: the shape begins at multiples of 32", at("odd")}},
+      {wrong_free, {"no allocation of 64 columns at column 0", at("wrong free")}},
       {freed_too_early, {"race: ", at("mma"), at("free")}},
-      {leaked, {"32 columns of block (0,0,0) were not freed"}},
+      {leaked, {"32 columns of block (0,0,0) were not freed", at("alloc")}},
       {alloc_after_relinquish, {"after tcgen05.relinquish_alloc_permit", at("relinquished")}},
       {growing_alloc, {"64 columns after an allocation of 32", at("grow")}},
       {alloc_by_two_warps, {"another warp of the block has allocated", at("two")}},
-      {mixed_groups, {"the block uses cta_group 1 and 2"}},
+      {mixed_groups, {"the block uses cta_group 1 and 2", at("commit")}},
       {too_few_bytes, {"transaction bytes exceed expectation", at("load")}},
-      {diverged, {"error: ", "meet in different operations: "}},
+      {too_many_bytes, {"deadlock", "16 bytes pending", at("full")}},
+      {diverged, {"error: ", "meet in different operations: ", at("wait")}},
       {illegal_shape, {"cta_group 1 has no shape M = 192, N = 32", at("mma")}},
+      {illegal_n, {"cta_group 1 has no shape M = 128, N = 0", at("mma")}},
+      {unallocated_result, {"columns 16 to 47 of tensor memory are not allocated", at("mma")}},
+      {no_load_wait, {"race: write after read", "tensor memory", at("ld"), at("mma")}},
+      {no_load_wait, {"race: write after read", "tensor memory", at("ld"), at("last free")}},
       {reserved_bits, {"bits 6 to 6 must be 0", at("mma")}},
       {descriptor_bits, {"bits 14, 15, 30, 31 and 53 to 60 must be 0", at("mma")}},
       {no_after_fence, {"advice: ", at("ld"), at("mma"), "no tcgen05.fence::after_thread_sync"}},
       {no_after_fence_of_mma, {"advice: ", mma, at("mma"), at("ld"), "::after_thread_sync"}},
+      {no_after_fence_of_store, {"advice: ", mma, at("mma"), at("st"), "::after_thread_sync"}},
+      {no_load_fence, {"advice: ", mma, at("mma"), at("ld"), "::before_thread_sync"}},
+      {load_fence_too_early, {"advice: ", mma, at("mma"), at("ld"), "::before_thread_sync"}},
+      {load_fence_too_late, {"advice: ", mma, at("mma"), at("ld"), "::before_thread_sync"}},
   };
   for (const auto& one : cases) {
     SCOPED_TRACE("bug " + std::to_string(one.bug));
     expect_parts(run_product(one.bug).text, one.parts);
   }
+}
+
+constexpr uint32_t kShapeColumns = 64, kOffset = 40;  // the latter of 16x32bx2
+
+/// Columns 0 to 63 hold lane * 64 + column. Loads `repeat` times a shape: a register i of thread t
+/// goes to loaded[i * 32 + t]. Stores 4096 + i * 32 + t the same way, and says what is there then.
+__global__ void load_and_store(int shape, int repeat, int registers, int pack, float* loaded,
+                               float* stored) {
+  auto* address = dynamic_shared<uint32_t>();
+  simt::tmem_alloc(address, kShapeColumns, 1);
+  __syncwarp();
+  const uint32_t d = *address, offset = shape == 4 ? kOffset : 0;
+  uint32_t r[kShapeColumns];
+  for (uint32_t c = 0; c < kShapeColumns; ++c) r[c] = threadIdx.x * kShapeColumns + c;
+  simt::tmem_store(d, r, TmemShape::s32x32b, kShapeColumns);
+  simt::tmem_wait_store();
+  simt::tmem_load(r, d, static_cast<TmemShape>(shape), repeat, pack != 0, offset);
+  simt::tmem_wait_load();
+  for (int i = 0; i < registers; ++i) {
+    loaded[i * 32 + threadIdx.x] = static_cast<float>(pack != 0 ? r[i] >> 16 : r[i]);
+    r[i] = 4096 + static_cast<uint32_t>(i) * 32 + threadIdx.x;
+    if (pack != 0) r[i] |= r[i] << 16;
+  }
+  simt::tmem_store(d, r, static_cast<TmemShape>(shape), repeat, pack != 0, offset);
+  simt::tmem_wait_store();
+  simt::tmem_load(r, d, TmemShape::s32x32b, kShapeColumns);
+  simt::tmem_wait_load();
+  for (uint32_t c = 0; c < kShapeColumns; ++c) {
+    stored[threadIdx.x * kShapeColumns + c] = static_cast<float>(r[c]);
+  }
+  __syncwarp();
+  simt::tmem_dealloc(d, kShapeColumns, 1);
+}
+
+TEST(Tcgen05, ShapesOfLoadsAndStores) {
+  // From the layouts in CUTLASS's copy_traits_sm100.hpp, and not by the model's formulas.
+  struct Place {
+    uint32_t lane, column;
+  };
+  using Places = std::function<Place(uint32_t t, uint32_t i)>;
+  const struct {
+    TmemShape shape;
+    int repeat, registers;
+    bool pack;
+    Places place;
+  } cases[] = {
+      {TmemShape::s32x32b, 16, 16, false,
+       [](uint32_t t, uint32_t i) {
+         return Place{t, i};
+       }},
+      {TmemShape::s32x32b, 16, 16, true,
+       [](uint32_t t, uint32_t i) {
+         return Place{t, 2 * i + 1};
+       }},
+      {TmemShape::s16x64b, 4, 4, false,
+       [](uint32_t t, uint32_t i) {
+         const uint32_t row = t >> 2 | (t & 1) << 3;
+         return Place{row, (t >> 1 & 1) + (i << 1)};
+       }},
+      {TmemShape::s16x128b, 4, 8, false,
+       [](uint32_t t, uint32_t i) {
+         return Place{(t >> 2) + ((i & 1) != 0 ? 8 : 0), (t & 3) + (i >> 1 << 2)};
+       }},
+      {TmemShape::s16x256b, 2, 8, false,
+       [](uint32_t t, uint32_t i) {
+         const uint32_t columns[] = {0, 1, 0, 1, 8, 9, 8, 9};
+         return Place{(t >> 2) + ((i & 2) != 0 ? 8 : 0), ((t & 3) << 1) + columns[i]};
+       }},
+      {TmemShape::s16x32bx2, 8, 8, false,
+       [](uint32_t t, uint32_t i) {
+         return t < 16 ? Place{t, i} : Place{t - 16, i + kOffset};
+       }},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(static_cast<int>(one.shape));
+    const OnDevice device("b200");
+    DeviceMemory loaded(4 * kShapeColumns * 32, "loaded");
+    DeviceMemory stored(4 * kShapeColumns * 32, "stored");
+    EXPECT_NO_FINDINGS(trace_launch(load_and_store, {1, 32, 64}, static_cast<int>(one.shape),
+                                    one.repeat, one.registers, one.pack ? 1 : 0, loaded, stored));
+    const auto from = download<float>(loaded), to = download<float>(stored);
+    std::vector<float> wanted(to.size());
+    for (uint32_t i = 0; i < wanted.size(); ++i) wanted[i] = static_cast<float>(i);
+    for (uint32_t i = 0; i < static_cast<uint32_t>(one.registers); ++i) {
+      for (uint32_t t = 0; t < 32; ++t) {
+        const auto [lane, column] = one.place(t, i);
+        const uint32_t at = lane * kShapeColumns + column;
+        ASSERT_EQ(from[i * 32 + t], static_cast<float>(at)) << "register " << i << " of " << t;
+        wanted[at] = static_cast<float>(4096 + i * 32 + t);
+        if (one.pack) wanted[at - 1] = wanted[at];
+      }
+    }
+    EXPECT_EQ(to, wanted);
+  }
+}
+
+/// An mma of zeros, with bits of its descriptors changed: of A's in shared memory, of the
+/// instruction's.
+__global__ void mma_of_bits(int kind_number, uint64_t changed_a, uint32_t changed) {
+  char* smem = dynamic_shared<char>();
+  char* tile_b = smem + 128 * 32;
+  auto* done = reinterpret_cast<uint64_t*>(tile_b + 32 * 32);
+  auto* address = reinterpret_cast<uint32_t*>(done + 1);
+  const auto kind = static_cast<MmaKind>(kind_number);
+  for (uint32_t i = threadIdx.x; i < (128 + 32) * 32; i += 32) smem[i] = 0;
+  fence_proxy_async();
+  simt::tmem_alloc(address, 64, 1);
+  if (threadIdx.x == 0) {
+    mbarrier_init(done, 1);
+    fence_mbarrier_init();
+  }
+  __syncwarp();
+  const uint32_t d = *address;
+  const uint32_t scales[8] = {};
+  simt::tmem_store(d + 32, scales, TmemShape::s32x32b, 8);
+  simt::tmem_wait_store();
+  if (threadIdx.x == 0) {
+    const uint64_t a = plain_descriptor(smem, 128) ^ changed_a, b = plain_descriptor(tile_b, 32);
+    MmaOptions options = kOne;
+    options.kind = kind;
+    if (kind == MmaKind::f16) {
+      simt::tcgen05_mma(d, a, b, instruction(128, 32) ^ changed, false, options);  // [plain bits]
+    } else {
+      const bool fp4 = kind == MmaKind::mxf4nvf4;
+      options.scale_vector = fp4 ? 4 : 1;
+      const uint32_t bits = (fp4 ? 1u << 7 | 1u << 10 : 1u << 23) | 32 / 8 << 17 | 1u << 27;
+      simt::tcgen05_mma_scaled(  // [scaled bits]
+          d, a, b, bits ^ changed, d + 32, d + 36, false, options);
+    }
+    simt::tcgen05_commit(done, 1);
+  }
+  mbarrier_wait(done, 0);
+  __syncwarp();
+  simt::tmem_dealloc(d, 64, 1);
+}
+
+TEST(Tcgen05, EveryBitOfADescriptor) {
+  const auto report = [](MmaKind kind, uint64_t changed_a, uint32_t changed) {
+    return report_of(1,
+                     [=](DeviceMemory&) {
+                       run_kernel(mma_of_bits, {1, 32, (128 + 32) * 32 + 64},
+                                  static_cast<int>(kind), changed_a, changed);
+                     })
+        .text;
+  };
+  const auto bits_named = [](int first, int last) {
+    return "bits " + std::to_string(first) + " to " + std::to_string(last) + " must be 0";
+  };
+  for (const MmaKind kind : {MmaKind::f16, MmaKind::mxf8f6f4, MmaKind::mxf4nvf4}) {
+    EXPECT_EQ(report(kind, 0, 0), "");
+  }
+  // Of shared memory: the others are addresses, and 62, 63 another swizzle.
+  for (int bit = 14; bit < 64; ++bit) {
+    const bool zero = bit < 16 || bit == 30 || bit == 31 || (bit >= 53 && bit <= 60);
+    const char* why = zero        ? "bits 14, 15, 30, 31 and 53 to 60 must be 0"
+                      : bit < 46  ? nullptr
+                      : bit <= 48 ? "bits 46 to 48 must be 0b001"
+                      : bit <= 51 ? "a base offset (bits 49 to 51) is not modelled"
+                      : bit == 52 ? "an absolute leading dimension (bit 52) is not modelled"
+                      : bit == 61 ? "the 128-byte swizzle of 32-byte atoms is not modelled"
+                                  : nullptr;
+    SCOPED_TRACE(bit);
+    if (why == nullptr) continue;
+    expect_parts(report(MmaKind::f16, uint64_t{1} << bit, 0), {"of A: ", why, at("plain bits")});
+  }
+  for (const uint64_t layout : {3, 5, 7}) {
+    expect_parts(report(MmaKind::f16, layout << 61, 0),
+                 {"of A: bits 61 to 63 name no layout", at("plain bits")});
+  }
+  const struct {
+    MmaKind kind;
+    int bit;
+    std::string why;
+  } cases[] = {
+      {MmaKind::f16, 0, bits_named(0, 1)},
+      {MmaKind::f16, 1, bits_named(0, 1)},
+      {MmaKind::f16, 2, "sparse operands are not modelled"},
+      {MmaKind::f16, 3, bits_named(3, 3)},
+      {MmaKind::f16, 5, "kind::f16 has no type 3 for D"},
+      {MmaKind::f16, 6, bits_named(6, 6)},
+      {MmaKind::f16, 8, "kind::f16 has no type 3 for A"},
+      {MmaKind::f16, 11, "kind::f16 has no type 3 for B"},
+      {MmaKind::f16, 22, "no shape M = 128, N = 288"},
+      {MmaKind::f16, 23, bits_named(23, 23)},
+      {MmaKind::f16, 24, "no shape M = 144, N = 32"},
+      {MmaKind::f16, 29, bits_named(29, 29)},
+      {MmaKind::f16, 30, bits_named(30, 31)},
+      {MmaKind::f16, 31, bits_named(30, 31)},
+      {MmaKind::mxf8f6f4, 6, bits_named(6, 6)},
+      {MmaKind::mxf8f6f4, 8, "kind::mxf8f6f4 has no type 2 for A"},
+      {MmaKind::mxf8f6f4, 23, "scales of kind::mxf8f6f4 are UE8M0"},
+      {MmaKind::mxf8f6f4, 24, bits_named(24, 26)},
+      {MmaKind::mxf8f6f4, 26, bits_named(24, 26)},
+      {MmaKind::mxf8f6f4, 28, "no shape M = 384, N = 32"},
+      {MmaKind::mxf8f6f4, 31, "a depth of 96 needs sm_103a"},
+      {MmaKind::mxf4nvf4, 4, "scale_vec::4X cannot begin at byte 1"},
+      {MmaKind::mxf4nvf4, 12, bits_named(12, 12)},
+      {MmaKind::mxf4nvf4, 15, "no transposed operands"},
+      {MmaKind::mxf4nvf4, 23, "scales of scale_vec::4X are UE4M3"},
+      {MmaKind::mxf4nvf4, 30, "scale_vec::4X cannot begin at byte 2"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE("bit " + std::to_string(one.bit));
+    expect_parts(report(one.kind, 0, 1u << one.bit),
+                 {one.why, at(one.kind == MmaKind::f16 ? "plain bits" : "scaled bits")});
+  }
+}
+
+/// Without an mma: what warp 0 stores, warp 4 loads, as it has the same lanes; then the other way.
+/// `missing`: one of the four fences. Within a warp there is none.
+__global__ void hand_over(float* out, int missing) {
+  auto* address = dynamic_shared<uint32_t>();
+  const uint32_t warp = threadIdx.x / 32;
+  if (warp == 0) simt::tmem_alloc(address, 32, 1);
+  __syncthreads();
+  uint32_t value = 0x3f800000u;
+  if (warp == 0) {
+    simt::tmem_store(*address, &value, TmemShape::s32x32b, 1);  // [handed]
+    simt::tmem_wait_store();
+    if (missing != 1) simt::tcgen05_fence_before_thread_sync();
+  }
+  __syncthreads();
+  if (warp == 4) {
+    if (missing != 2) simt::tcgen05_fence_after_thread_sync();
+    simt::tmem_load(&value, *address, TmemShape::s32x32b, 1);  // [other]
+    simt::tmem_wait_load();
+    out[threadIdx.x % 32] = __uint_as_float(value);
+    if (missing != 3) simt::tcgen05_fence_before_thread_sync();
+  }
+  __syncthreads();
+  if (warp == 0) {
+    if (missing != 4) simt::tcgen05_fence_after_thread_sync();
+    simt::tmem_store(*address, &value, TmemShape::s32x32b, 1);  // [again]
+    simt::tmem_wait_store();
+    simt::tmem_load(&value, *address, TmemShape::s32x32b, 1);
+    simt::tmem_wait_load();
+    out[32 + threadIdx.x] = __uint_as_float(value);
+    simt::tmem_dealloc(*address, 32, 1);
+  }
+}
+
+TEST(Tcgen05, FencesBetweenLoadsAndStores) {
+  const auto run = [](int missing) {
+    return report_of(64, [missing](DeviceMemory& out) {
+      run_kernel(hand_over, {1, 160, 64}, out, missing);
+    });
+  };
+  expect_right([&] { return run(0); }, [](size_t) { return 1; });
+  expect_parts(run(1).text, {"advice: ", at("other"), at("handed"), "::before_thread_sync"});
+  expect_parts(run(2).text, {"advice: ", at("other"), at("handed"), "::after_thread_sync"});
+  expect_parts(run(3).text, {"advice: ", at("again"), at("other"), "::before_thread_sync"});
+  expect_parts(run(4).text, {"advice: ", at("again"), at("other"), "::after_thread_sync"});
 }
 
 /// `times` allocations.
@@ -351,8 +658,10 @@ enum PairBug {
   commit_to_one,
   exits_early,
   frees_early,
+  leader_frees_early,
   no_pair,
   not_at_leader,
+  illegal_pair_shape,
 };
 
 constexpr uint32_t kPairN = 64, kPairBytes = (128 + kPairN / 2) * 128;
@@ -376,24 +685,24 @@ __global__ void pair_product(const __grid_constant__ TensorMap a,
   if (threadIdx.x == 0) {
     uint64_t* leader = bug == not_at_leader ? full : map_shared(full, 0);
     const int row = static_cast<int>(rank);
-    simt::tma_load_pair(smem, &a, leader, {0, row * 128}, 2);
-    simt::tma_load_pair(smem + 128 * 128, &b, leader, {0, row * 32}, 2);  // [pair load]
+    simt::tma_load_pair(smem, &a, leader, {0, row * 128}, 2);  // [pair load]
+    simt::tma_load_pair(smem + 128 * 128, &b, leader, {0, row * 32}, 2);
   }
   if (threadIdx.x == 0 && rank == 0) {
     mbarrier_arrive_expect_tx(full, kPairBytes * (bug == too_few_bytes_of_pair ? 1 : 2));
-    mbarrier_wait(full, 0);
+    mbarrier_wait(full, 0);  // [pair full]
     for (uint32_t k = 0; k < 4; ++k) {
       const uint64_t desc_a = swizzled_descriptor(smem) + 2 * k;
       const uint64_t desc_b = swizzled_descriptor(smem + 128 * 128) + 2 * k;
-      simt::tcgen05_mma(d, desc_a, desc_b, instruction(256, kPairN), k > 0, kPair);  // [pair mma]
+      const uint32_t shape = instruction(bug == illegal_pair_shape ? 64 : 256, kPairN);
+      simt::tcgen05_mma(d, desc_a, desc_b, shape, k > 0, kPair);  // [pair mma]
     }
     simt::tcgen05_commit_multicast(done, bug == commit_to_one ? 1 : 3, 2);
   }
   if (bug == exits_early || bug == frees_early) cluster_sync();
-  if (rank == 1 && bug == frees_early && warp == 0) {
-    simt::tmem_dealloc(d, 64, 2);  // [pair free]
-  }
-  if (rank == 0 || (bug != exits_early && bug != frees_early)) {
+  const bool frees = bug == (rank == 0 ? leader_frees_early : frees_early);
+  if (warp == 0 && frees) simt::tmem_dealloc(d, 64, 2);  // [pair free]
+  if (!frees && (rank == 0 || bug != exits_early)) {
     mbarrier_wait(done, 0);  // [pair wait]
     simt::tcgen05_fence_after_thread_sync();
     uint32_t r[64];
@@ -405,7 +714,7 @@ __global__ void pair_product(const __grid_constant__ TensorMap a,
     simt::tcgen05_fence_before_thread_sync();
   }
   __syncthreads();
-  if (warp == 0 && !(rank == 1 && bug == frees_early)) simt::tmem_dealloc(d, 64, 2);
+  if (warp == 0 && !frees) simt::tmem_dealloc(d, 64, 2);
   if (bug != exits_early && bug != frees_early) cluster_sync();
 }
 
@@ -438,12 +747,14 @@ TEST(Tcgen05, PlantedBugsOfAPair) {
     PairBug bug;
     std::vector<std::string> parts;
   } cases[] = {
-      {too_few_bytes_of_pair, {"transaction bytes exceed expectation"}},
+      {too_few_bytes_of_pair, {"transaction bytes exceed expectation", at("pair load")}},
       {commit_to_one, {"deadlock", "block (1,0,0)", "mbarrier", at("pair wait")}},
       {exits_early, {"exit: block (1,0,0) may have ended", at("pair mma")}},
-      {frees_early, {"race: ", "tensor memory", at("pair free")}},
+      {frees_early, {"race: ", "tensor memory", at("pair mma"), at("pair free")}},
+      {leader_frees_early, {"race: ", "tensor memory", at("pair mma"), at("pair free")}},
       {no_pair, {"cta_group 2 in a launch with clusters of 1", at("pair alloc")}},
-      {not_at_leader, {"deadlock", "20480 bytes pending", "block (1,0,0)"}},
+      {not_at_leader, {"deadlock", "20480 bytes pending", at("pair full"), "block (1,0,0)"}},
+      {illegal_pair_shape, {"cta_group 2 has no shape M = 64, N = 64", at("pair mma")}},
   };
   for (const auto& one : cases) {
     SCOPED_TRACE("bug " + std::to_string(one.bug));
@@ -460,12 +771,11 @@ __global__ void scaled_product(const char* a, const char* b, const char* scales,
   char* smem = dynamic_shared<char>();
   char *tile_b = smem + 128 * 32, *atoms = tile_b + 32 * 32;
   auto* full = reinterpret_cast<uint64_t*>(atoms + 1024);
-  uint64_t* done = full + 1;
-  auto* address = reinterpret_cast<uint32_t*>(full + 2);
+  uint64_t *done = full + 1, *copied = full + 2;
+  auto* address = reinterpret_cast<uint32_t*>(full + 3);
   const uint32_t warp = threadIdx.x / 32;
   if (threadIdx.x == 0) {
-    mbarrier_init(full, 1);
-    mbarrier_init(done, 1);
+    for (int i = 0; i < 3; ++i) mbarrier_init(full + i, 1);
     fence_mbarrier_init();
   }
   if (warp == 0) simt::tmem_alloc(address, 64, 1);
@@ -479,17 +789,19 @@ __global__ void scaled_product(const char* a, const char* b, const char* scales,
     mbarrier_wait(full, 0);
     simt::tcgen05_cp(scale_a, plain_descriptor(atoms, 32), simt::TmemCopy::c32x128b, 1);
     simt::tcgen05_cp(scale_b, plain_descriptor(atoms + 512, 32), simt::TmemCopy::c32x128b, 1);
+    simt::tcgen05_commit(copied, 1);
     // D is fp32 here always; the bits before M are the scales' type.
     const uint32_t shape = 32 / 8 << 17 | 128 / 128 << 27;
     const uint32_t types = fp4 ? 1u << 7 | 1u << 10 : 1u << 23;
     const MmaOptions options{fp4 ? MmaKind::mxf4nvf4 : MmaKind::mxf8f6f4, 1, fp4 ? 4 : 1, -1,
                              nullptr};
     const uint64_t desc_a = plain_descriptor(smem, 128), desc_b = plain_descriptor(tile_b, 32);
-    simt::tcgen05_mma_scaled(d, desc_a, desc_b, shape | types, scale_a, scale_b, false, options);
+    simt::tcgen05_mma_scaled(  // [scaled mma]
+        d, desc_a, desc_b, shape | types, scale_a, scale_b, false, options);
     simt::tcgen05_commit(done, 1);
   }
   if (threadIdx.x == 32 && bug) {
-    mbarrier_wait(full, 0);
+    mbarrier_wait(copied, 0);
     simt::tcgen05_cp(scale_a, plain_descriptor(atoms, 32), simt::TmemCopy::c32x128b, 1);  // [cp]
     simt::tcgen05_commit(full, 1);
     mbarrier_wait(full, 1);
@@ -577,7 +889,109 @@ TEST(Tcgen05, BlockScaledProductsAreRight) {
                    return sum;
                  });
   }
-  expect_parts(run_scaled(true, 1).text, {"race: ", "tensor memory", at("cp")});
+  expect_parts(run_scaled(true, 1).text,
+               {"race: write after read", "tensor memory", at("scaled mma"), at("cp")});
+}
+
+/// out = D + A B^T of 128 x 32 rows of 32 bytes, A with a sign and B without, in halves of 16 bits.
+/// D is 100 from the largest number in even rows, 100 from the smallest in odd ones.
+__global__ void integer_product(const char* a, const char* b, float* out, int saturates, int bits) {
+  char* smem = dynamic_shared<char>();
+  char* tile_b = smem + 128 * 32;
+  auto* full = reinterpret_cast<uint64_t*>(tile_b + 32 * 32);
+  uint64_t* done = full + 1;
+  auto* address = reinterpret_cast<uint32_t*>(full + 2);
+  const uint32_t warp = threadIdx.x / 32;
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < 2; ++i) mbarrier_init(full + i, 1);
+    fence_mbarrier_init();
+  }
+  if (warp == 0) simt::tmem_alloc(address, 32, 1);
+  __syncthreads();
+  const uint32_t d = *address, own = d + (32 * warp << 16);
+  uint32_t r[32];
+  for (uint32_t& x : r) x = threadIdx.x % 2 == 0 ? 0x7fffffffu - 100 : 0x80000000u + 100;
+  simt::tmem_store(own, r, TmemShape::s32x32b, 32);
+  simt::tmem_wait_store();
+  simt::tcgen05_fence_before_thread_sync();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    simt::tcgen05_fence_after_thread_sync();
+    bulk_load(smem, a, 128 * 32, full);
+    bulk_load(tile_b, b, 32 * 32, full);
+    mbarrier_arrive_expect_tx(full, 128 * 32 + 32 * 32);
+    mbarrier_wait(full, 0);
+    uint32_t shape = 2u << 4 | 1u << 7 | 32 / 8 << 17 | 128 / 16 << 24;
+    if (saturates != 0) shape |= 1u << 3;
+    MmaOptions options = kOne;
+    options.kind = MmaKind::i8;
+    const uint64_t desc_a = plain_descriptor(smem, 128), desc_b = plain_descriptor(tile_b, 32);
+    simt::tcgen05_mma(  // [integers]
+        d, desc_a, desc_b, shape ^ static_cast<uint32_t>(bits), true, options);
+    simt::tcgen05_commit(done, 1);
+  }
+  mbarrier_wait(done, 0);
+  simt::tcgen05_fence_after_thread_sync();
+  simt::tmem_load(r, own, TmemShape::s32x32b, 32);
+  simt::tmem_wait_load();
+  for (uint32_t n = 0; n < 32; ++n) {
+    out[(threadIdx.x * 32 + n) * 2] = static_cast<float>(r[n] >> 16);
+    out[(threadIdx.x * 32 + n) * 2 + 1] = static_cast<float>(r[n] & 0xffff);
+  }
+  __syncthreads();
+  if (warp == 0) simt::tmem_dealloc(d, 32, 1);
+}
+
+TEST(Tcgen05, IntegerProducts) {
+  const auto byte_at = [](uint32_t row, uint32_t k) {
+    return static_cast<char>(row * 37 + k * 11);
+  };
+  const auto run = [&](bool saturates, uint32_t bits) {
+    const auto rows = [&](uint32_t count, uint32_t seed) {
+      std::vector<char> all(size_t{count} * 32);
+      for (uint32_t row = 0; row < count; ++row) {
+        for (uint32_t k = 0; k < 32; ++k) {
+          all[k / 16 * count * 16 + row * 16 + k % 16] = byte_at(row + seed, k);
+        }
+      }
+      return all;
+    };
+    return report_of(128 * 32 * 2, [&](DeviceMemory& out) {
+      const DeviceMemory a = upload(rows(128, 0), "a"), b = upload(rows(32, 999), "b");
+      run_kernel(integer_product, {1, 128, 128 * 32 + 32 * 32 + 64}, a, b, out, saturates ? 1 : 0,
+                 static_cast<int>(bits));
+    });
+  };
+  for (const bool saturates : {false, true}) {
+    expect_right([&] { return run(saturates, 0); },
+                 [&](size_t i) {
+                   const auto row = static_cast<uint32_t>(i / 64);
+                   const auto n = static_cast<uint32_t>(i / 2 % 32);
+                   int64_t sum = row % 2 == 0 ? INT32_MAX - 100 : INT32_MIN + 100;
+                   for (uint32_t k = 0; k < 32; ++k) {
+                     sum += int64_t{static_cast<int8_t>(byte_at(row, k))} *
+                            static_cast<uint8_t>(byte_at(n + 999, k));
+                   }
+                   if (saturates)
+                     sum = std::min<int64_t>(std::max<int64_t>(sum, INT32_MIN), INT32_MAX);
+                   const auto word = static_cast<uint32_t>(sum);
+                   return static_cast<double>(i % 2 == 0 ? word >> 16 : word & 0xffff);
+                 });
+  }
+  const struct {
+    uint32_t bits;
+    const char* why;
+  } cases[] = {
+      {1u << 8, "kind::i8 has no type 3 for A"},
+      {1u << 11, "kind::i8 has no type 2 for B"},
+      {1u << 13, "bits 13 to 14 must be 0"},
+      {1u << 5, "kind::i8 has no type 0 for D"},
+      {(32 / 8 ^ 40 / 8) << 17, "no shape M = 128, N = 40"},
+  };
+  for (const auto& one : cases) {
+    SCOPED_TRACE(one.why);
+    expect_parts(run(false, one.bits).text, {one.why, at("integers")});
+  }
 }
 
 // ---- cluster launch control -------------------------------------------------------------------
@@ -632,7 +1046,24 @@ TEST(Clc, EveryTileIsWorkedOnOnce) {
   }
 }
 
+/// Block 0 asks for the whole cluster, of which block 1 has come to its end.
+__global__ void ask_for_two() {
+  char* smem = dynamic_shared<char>();
+  auto* bar = reinterpret_cast<uint64_t*>(smem + 16);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(bar, 16);
+  }
+  cluster_sync();
+  if (cluster_block_rank() == 1) return;
+  if (threadIdx.x == 0) simt::clc_try_cancel(smem, bar, true);  // [try two]
+  mbarrier_wait(bar, 0);
+}
+
 TEST(Clc, PlantedBugs) {
+  const Report two = report_of(1, [](DeviceMemory&) { run_kernel(ask_for_two, {2, 32, 64, 2}); });
+  expect_parts(two.text, {"block 1 of the cluster has exited", at("try two")});
   expect_parts(run_steal(unfenced_answer).text,
                {"proxy: ", "read", at("decode"), at("try"), "with no fence_proxy_async() between"});
   expect_parts(run_steal(decodes_failure).text,

@@ -59,9 +59,12 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolati
       const std::string times = finding.count > 1 ? fmt::format(" ({} times)", finding.count) : "";
       findings.push_back({fault_named(finding.kind), finding.message + times});
     }
+    std::vector<std::string> advice;
+    for (const simt::Finding& finding : trace.advice) advice.push_back(finding.message);
     return {{"check", check},
             {"claims", claims},
             {"findings", findings},
+            {"advice", advice},
             {"counters", total_counters(trace)},
             {"report", simt::explain(trace)},
             {"requests", simt::keep_requests ? worst_requests(trace).dump() : ""},
@@ -75,6 +78,7 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolati
   enter_counts(found.at("claims"), result.claims);
   found.at("counters").get_to(result.counters);
   found.at("findings").get_to(result.findings);
+  found.at("advice").get_to(result.advice);
   found.at("report").get_to(result.report);
   found.at("requests").get_to(result.requests);
   found.at("lines").get_to(result.lines);

@@ -17,6 +17,7 @@ struct TracedRun {
   std::map<std::string, double> counters;
   std::vector<ClaimResult> claims;
   std::vector<FoundFault> findings;
+  std::vector<std::string> advice;
   std::string report;    ///< per source line, for --explain
   std::string requests;  ///< with simt::keep_requests: worst_requests() as text
   std::string lines;     ///< line_counts() as text, for --explain --json

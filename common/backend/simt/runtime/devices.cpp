@@ -156,8 +156,10 @@ void require_sm_90a(const char* what, void* pc) {
 }
 
 // cc 10.0 and 10.3; what they have in common.
+bool has_tensor_memory() { return device_info().cc() / 10 == 10; }
+
 void require_sm_100a(const char* what, void* pc) {
-  if (device_info().cc() / 10 == 10) return;
+  if (has_tensor_memory()) return;
   fail_at(pc, "{} needs sm_100a or sm_103a; this is the {}", what, device_info().name);
 }
 

@@ -44,5 +44,7 @@ unsigned resident_blocks_per_sm(size_t shared_bytes, unsigned block_threads);
 void require_capability(int needed, const char* what, void* pc);
 void require_sm_90a(const char* what, void* pc);
 void require_sm_100a(const char* what, void* pc);
+// Whether it is an sm_100a or sm_103a.
+bool has_tensor_memory();
 
 }  // namespace cookbook::simt

@@ -7,7 +7,7 @@
 namespace cookbook::simt {
 
 void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size_t shared_bytes,
-                               bool clusters) {
+                               bool clusters, bool tensor_memory) {
   const uint32_t threads = blocks * threads_per_block;
   threads_ = threads;
   threads_per_block_ = threads_per_block;
@@ -16,7 +16,8 @@ void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size
   reads_ = size_t{threads} + pool_;
   starts_ = reads_ + (clusters ? threads : 0);
   fences_ = starts_ + (clusters ? blocks : 0);
-  slots_ = fences_ + (clusters ? blocks : 0);
+  before_ = fences_ + (clusters ? blocks : 0);
+  slots_ = before_ + (tensor_memory ? threads / kWarpSize + 1 : 0);
   inits_.clear();
   unfenced_.clear();
   uses_.resize(blocks);
@@ -39,7 +40,6 @@ void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size
   merge_result_.reset();
   tensor_cells_ = shared_bytes / 4 + 1;
   if (cells_.size() < tensor_cells_) cells_.resize(tensor_cells_);
-  unfenced_stores_.clear();
   ++group_;
   ++interval_;
 }
@@ -68,6 +68,7 @@ Actor RaceDetector::begin_async(Actor issuer) {
   op.clock = ++clock_[slot];
   op.issuer = thread;
   op.issuer_clock = clock_[thread]++;  // what the issuer does from now on is not known to it
+  op.next_before = 0;
   op.row = thread_clocks_[thread].row;
   slot_issuer_[slot] = thread;
   return operation;
@@ -517,60 +518,71 @@ void RaceDetector::for_each_tensor_cell(uint32_t owner, uint32_t first, uint32_t
 }
 
 void RaceDetector::tensor_access(uint32_t owner, uint32_t first, uint32_t columns, uint32_t groups,
-                                 const Access& access, bool fenced) {
+                                 const Access& access) {
   const View me = view(access.actor);
   for_each_tensor_cell(owner, first, columns, groups, [&](size_t index, uint32_t part) {
     Cell& cell = cells_[index];
     const size_t offset = index * 4 + static_cast<size_t>(std::countr_zero(part));
-    if (fenced && cell.group == group_ && !unfenced_stores_.empty()) {
-      for (int i = 0; i < cell.writer_count; ++i) {
-        const Entry& entry = cell.writers[i];
-        if ((entry.bytes & part) == 0 || !ordered(entry, me) ||
-            !unfenced_stores_.contains(uint64_t{entry.slot} << 32 | entry.clock)) {
-          continue;
-        }
-        report(SharedHazard::Kind::tensor_unfenced, &entry, access, me, offset);
-      }
-    }
-    if (cell.group == group_) check_after_fence(cell, offset, part, access, me);
+    if (cell.group == group_) check_fences(cell, offset, part, access, me);
     check_cell(cell, offset, part, access, me);
   });
+}
+
+void RaceDetector::tensor_waited(Actor operation) {
+  if (!is_remembered(operation)) return;
+  Operation& op = operations_[static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations];
+  op.next_before = clock_[before_ + op.issuer / kWarpSize] + 1;
+}
+
+void RaceDetector::tensor_before_fence(Actor thread) {
+  const size_t at = before_ + static_cast<uint32_t>(thread) / kWarpSize;
+  const uint32_t number = ++clock_[at];
+  own_row(thread)[at] = number;
 }
 
 void RaceDetector::tensor_after_fence(Actor thread) {
   thread_clocks_[thread].after = {interval_, thread_clocks_[thread].row};
 }
 
-// The tensor core and tcgen05.ld and .st, one after the other on the same memory: the later one's
-// thread has waited for the earlier one, and a fence should stand between. Of one warp a load or
-// store and then an mma need none.
-void RaceDetector::check_after_fence(const Cell& cell, size_t offset, uint32_t part,
-                                     const Access& access, const View& me) {
-  const Fence& fence = thread_clocks_[me.issuer].after;
+// Two accesses of the same tensor memory, in order: what orders two warps has a fence on either
+// side. The earlier warp fences after its tcgen05.wait, and the later thread must know of that; a
+// commit does it for an mma. The later thread fences when it knows of the earlier access. One warp
+// needs only the second fence, between an mma and a load or store.
+void RaceDetector::check_fences(const Cell& cell, size_t offset, uint32_t part,
+                                const Access& access, const View& me) {
+  using Kind = SharedHazard::Kind;
+  const Fence& after = thread_clocks_[me.issuer].after;
   const auto check = [&](const Entry& entry, bool is_read) {
-    if (entry.tensor_core == access.tensor_core || (entry.bytes & part) == 0 ||
-        !ordered(entry, me, is_read) ||
-        (access.tensor_core && issuer_of(entry) / kWarpSize == me.issuer / kWarpSize)) {
-      return;
+    if ((entry.bytes & part) == 0 || !ordered(entry, me, is_read)) return;
+    const Operation* earlier = operation_of(entry);
+    const uint32_t issuer = earlier != nullptr ? earlier->issuer : slot_issuer_[entry.slot];
+    const bool one_warp = issuer / kWarpSize == me.issuer / kWarpSize;
+    if (!entry.tensor_core && !one_warp && earlier != nullptr &&
+        known_clock(me, before_ + issuer / kWarpSize) < earlier->next_before) {
+      const bool uses = !is_read && !access.write && access.tensor_core;
+      if (uses || !hazards_.contains(Key(Kind::tensor_unfenced, entry.pc, access.pc))) {
+        report(uses ? Kind::tensor_unfenced : Kind::tensor_before, &entry, access, me, offset);
+      }
     }
+    if (one_warp && (access.tensor_core || !entry.tensor_core)) return;
     // What a full barrier has taught since the fence counts as known before it.
     const bool fenced =
-        fence.interval != 0 && (base_[entry.slot] >= entry.clock ||
-                                (fence.row != nullptr && (*fence.row)[entry.slot] >= entry.clock));
-    if (!fenced) report(SharedHazard::Kind::tensor_advice, &entry, access, me, offset);
+        after.interval != 0 && (base_[entry.slot] >= entry.clock ||
+                                (after.row != nullptr && (*after.row)[entry.slot] >= entry.clock));
+    if (!fenced) report(Kind::tensor_after, &entry, access, me, offset);
   };
   for (int i = 0; i < cell.writer_count; ++i) check(cell.writers[i], false);
   for (int i = 0; access.write && i < cell.reader_count; ++i) check(cell.readers[i], true);
 }
 
-// The thread that started the operation.
-uint32_t RaceDetector::issuer_of(const Entry& entry) const {
+// Null: it was long ago.
+const RaceDetector::Operation* RaceDetector::operation_of(const Entry& entry) const {
   // Operations take the clocks of the pool in turn, and the first one of each has clock 2.
   const Actor operation =
       -static_cast<Actor>(entry.slot - threads_ + 1 + (entry.clock - 2) * pool_);
   return is_remembered(operation)
-             ? operations_[static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations].issuer
-             : slot_issuer_[entry.slot];
+             ? &operations_[static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations]
+             : nullptr;
 }
 
 void RaceDetector::tensor_reset(uint32_t owner, uint32_t first, uint32_t columns) {

@@ -18,7 +18,6 @@
 #include <memory>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "common/backend/simt/runtime/sync_tracer.hpp"
@@ -36,7 +35,8 @@ enum class Kind : uint8_t {
   proxy_store,        ///< it overwrites ordinary stores that were not fenced
   proxy_answer,       ///< ... or an answer of launch control that ordinary loads have read
   tensor_unfenced,    ///< of tensor memory: tcgen05.st, waited for but not fenced before an mma
-  tensor_advice,      ///< no mistake on a known GPU: no tcgen05.fence::after_thread_sync before it
+  tensor_before,      ///< advice: no tcgen05.fence::before_thread_sync between two warps' accesses
+  tensor_after,       ///< advice: no tcgen05.fence::after_thread_sync there
   barrier_unordered,  ///< an mbarrier is used by a thread that need not see its initialisation
   barrier_unfenced,   ///< an asynchronous operation uses an mbarrier that was not fenced
   not_started,        ///< of another block's shared memory, before it is known to exist
@@ -122,8 +122,9 @@ class RaceDetector {
   using Key = std::tuple<SharedHazard::Kind, uint32_t, uint32_t>;
 
   /// Forgets everything about the previous group; its shared memory holds nothing yet. `clusters`:
-  /// its blocks may use each other's shared memory.
-  void begin_group(uint32_t blocks, uint32_t threads_per_block, size_t shared_bytes, bool clusters);
+  /// its blocks may use each other's shared memory. `tensor_memory`: the GPU has it.
+  void begin_group(uint32_t blocks, uint32_t threads_per_block, size_t shared_bytes, bool clusters,
+                   bool tensor_memory);
 
   /// A barrier of every thread of the group.
   void full_barrier();
@@ -144,16 +145,16 @@ class RaceDetector {
   void access(size_t offset, size_t bytes, const Access& access, uint32_t owner);
 
   /// The same for tensor memory of block `owner`: `columns` columns from `first` on, of 16 groups
-  /// of eight lanes those in `groups`. `fenced`: stores by mark_store() must have been fenced.
+  /// of eight lanes those in `groups`.
   void tensor_access(uint32_t owner, uint32_t first, uint32_t columns, uint32_t groups,
-                     const Access& access, bool fenced);
+                     const Access& access);
   /// The columns hold nothing yet, or no more: a thread frees them, and everything must be over.
   void tensor_reset(uint32_t owner, uint32_t first, uint32_t columns);
   void tensor_freed(uint32_t owner, uint32_t first, uint32_t columns, const Access& access);
-  /// `operation` is a tcgen05.st; it has been fenced.
-  void mark_store(Actor operation) { unfenced_stores_.insert(store_key(operation)); }
-  void store_fenced(Actor operation) { unfenced_stores_.erase(store_key(operation)); }
-  /// `thread` executes tcgen05.fence::after_thread_sync.
+  /// The warp of `operation`, a tcgen05.ld or .st, has waited for it.
+  void tensor_waited(Actor operation);
+  /// `thread` executes tcgen05.fence::before_thread_sync, ::after_thread_sync.
+  void tensor_before_fence(Actor thread);
   void tensor_after_fence(Actor thread);
   /// The first offset of a hazard in tensor memory, which is a multiple of four per column.
   size_t tensor_offset() const { return tensor_cells_ * 4; }
@@ -234,6 +235,7 @@ class RaceDetector {
     uint32_t clock = 0;
     uint32_t issuer = 0;
     uint32_t issuer_clock = 0;
+    uint32_t next_before = 0;  ///< See before_; of tcgen05.ld and .st, once waited for.
     RowPointer row;
   };
   /// An actor as the checks need it.
@@ -280,9 +282,6 @@ class RaceDetector {
   void report(SharedHazard::Kind kind, const Entry* earlier, const Access& later, const View& me,
               size_t offset);
   void check_cell(Cell& cell, size_t offset, uint32_t bytes, const Access& access, const View& me);
-  uint64_t store_key(Actor operation) const {
-    return uint64_t{slot_of(operation)} << 32 | view(operation).clock;
-  }
   /// Calls visit(cell index, groups of eight lanes of its 32).
   template <class Visit>
   void for_each_tensor_cell(uint32_t owner, uint32_t first, uint32_t columns, uint32_t groups,
@@ -292,9 +291,9 @@ class RaceDetector {
                    const View& me);
   void check_answer(const Cell& cell, size_t offset, uint32_t bytes, const Access& access,
                     const View& me);
-  void check_after_fence(const Cell& cell, size_t offset, uint32_t part, const Access& access,
-                         const View& me);
-  uint32_t issuer_of(const Entry& entry) const;
+  void check_fences(const Cell& cell, size_t offset, uint32_t part, const Access& access,
+                    const View& me);
+  const Operation* operation_of(const Entry& entry) const;
 
   uint32_t threads_ = 0, threads_per_block_ = 1;
   bool has_clusters_ = false;
@@ -303,6 +302,9 @@ class RaceDetector {
   uint32_t pool_ = 1;
   size_t slots_ = 0;
   size_t reads_ = 0, starts_ = 0, fences_ = 0;  ///< First slots; only in clusters.
+  /// First slot of the warps, whose clocks count their tcgen05.fence::before_thread_sync. Without
+  /// tensor memory there is none.
+  size_t before_ = 0;
   std::vector<ThreadClock> thread_clocks_;
   std::vector<uint32_t> clock_;        ///< By slot.
   std::vector<uint32_t> base_;         ///< Clock that everybody knows since the last full barrier.
@@ -311,7 +313,6 @@ class RaceDetector {
   Actor last_operation_ = 0;
   std::vector<Cell> cells_;  ///< Of shared memory, then of tensor memory.
   size_t tensor_cells_ = 0;  ///< Where that begins.
-  std::unordered_set<uint64_t> unfenced_stores_;
   std::unordered_map<const void*, RowPointer> objects_;
   std::unordered_map<const void*, Init> inits_;
   std::vector<const void*> unfenced_;   ///< mbarriers that no proxy fence has seen.

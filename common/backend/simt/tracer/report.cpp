@@ -42,7 +42,8 @@ const char* kind_name(Kind kind) {
     case Kind::absent_lane: return "absent-lane";
     case Kind::not_a_number: return "nan";
     case Kind::unordered_sums: return "runs-differ";
-    case Kind::tensor_advice: return "tensor-fence";
+    case Kind::tensor_before:
+    case Kind::tensor_after: return "tensor-fence";
     default: return "race";
   }
 }
@@ -117,7 +118,7 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
           "overwrites "
           "it with no fence_proxy_async() between{}",
           earlier_thread, memory, earlier_line, later_line, later_thread, in_block);
-    case Kind::tensor_advice:
+    case Kind::tensor_after:
       return fmt::format(
           "{} uses {} at {} after {} did at {}, with no tcgen05.fence::after_thread_sync after the "
           "wait for that{}",
@@ -161,6 +162,11 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
           "{} wrote {} at {}; {} uses it at {} with no tcgen05.fence::before_thread_sync after the "
           "wait for the store{}",
           earlier_thread, memory, earlier_line, later, later_line, in_block);
+    case Kind::tensor_before:
+      return fmt::format(
+          "{} uses {} at {} after {} did at {}, with no tcgen05.fence::before_thread_sync between "
+          "tcgen05.wait and the synchronisation of the two{}",
+          later, memory, later_line, earlier, earlier_line, in_block);
     case Kind::registers_pending:
       return fmt::format(
           "{} reads at {} what tcgen05.ld at {} loads, with no tcgen05.wait::ld between{}", later,
@@ -380,9 +386,10 @@ Trace make_trace(const Shared& state) {
     const auto is_flag = [&](uint32_t token) { return state.flag_places.contains(token); };
     if (found.relies && (is_flag(earlier) || is_flag(later))) continue;
     const std::string pair = kernel_name(kernel) + "|" + earlier_line + "|" + later_line;
-    std::vector<Finding>& list = kind == Kind::unordered_sums  ? trace.unordered_sums
-                                 : kind == Kind::tensor_advice ? trace.advice
-                                                               : trace.findings;
+    const bool is_advice = kind == Kind::tensor_before || kind == Kind::tensor_after;
+    std::vector<Finding>& list = kind == Kind::unordered_sums ? trace.unordered_sums
+                                 : is_advice                  ? trace.advice
+                                                              : trace.findings;
     const auto [at, is_new] = seen.try_emplace({static_cast<int>(kind), pair}, list.size());
     if (is_new) {
       list.push_back(

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 
+#include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
@@ -45,7 +46,7 @@ void WorkerTracer::begin_group(Group& group) {
   static_offset_ = shared_stride_ * group.block_count;
   const size_t static_bytes = static_shared_.end - static_shared_.begin;
   detector_.begin_group(group.block_count, threads_per_block_, static_offset_ + static_bytes + 16,
-                        launch_->cluster > 1);
+                        launch_->cluster > 1, has_tensor_memory());
   order_.begin_group(group.id, group.thread_count);
   assumed_.begin_group(group.id, group.thread_count);
   flags_used_.clear();

@@ -102,15 +102,15 @@ class WorkerTracer final : public SyncTracer,
     RaceDetector::Access access{operation, token_of(pc), false};
     access.may_be_undefined = !by_product;  // a load of more lanes than are needed
     access.tensor_core = by_product;
-    tensor_access(range, access, by_product);
+    tensor_access(range, access);
   }
   void tensor_write(const TensorRange& range, bool is_store, void* pc, Actor operation) override {
-    if (is_store) detector_.mark_store(operation);
     RaceDetector::Access access{operation, token_of(pc), true};
     access.tensor_core = !is_store;
-    tensor_access(range, access, false);
+    tensor_access(range, access);
   }
-  void tensor_store_fenced(Actor operation) override { detector_.store_fenced(operation); }
+  void tensor_waited(Actor operation) override { detector_.tensor_waited(operation); }
+  void tensor_before_fence() override { detector_.tensor_before_fence(current_thread->actor); }
   void tensor_after_fence() override { detector_.tensor_after_fence(current_thread->actor); }
   void tensor_allocated(const TensorRange& range, void* pc) override {
     detector_.tensor_reset(range.block->index, range.first, range.columns);
@@ -223,10 +223,9 @@ class WorkerTracer final : public SyncTracer,
 
   size_t barrier_offset(const uint64_t* bar) const;
 
-  void tensor_access(const TensorRange& range, const RaceDetector::Access& access, bool fenced) {
+  void tensor_access(const TensorRange& range, const RaceDetector::Access& access) {
     if (!group_->traced) return;
-    detector_.tensor_access(range.block->index, range.first, range.columns, range.groups, access,
-                            fenced);
+    detector_.tensor_access(range.block->index, range.first, range.columns, range.groups, access);
   }
   /// Of a load from the thread's own variables.
   void check_pending_registers(const Thread& thread, const Access& access);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 
+#include "common/backend/backend.hpp"
 #include "common/backend/simt/runtime/convergence.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/fail.hpp"
@@ -48,7 +49,7 @@ uint32_t chunk_elements(MmaKind kind) {
   return kind == MmaKind::f16 ? 8 : kind == MmaKind::tf32 ? 4 : is_fp4(kind) ? 32 : 16;
 }
 
-enum class ResultType { f16, f32 };
+enum class ResultType { f16, f32, s32 };
 
 // An instruction, decoded.
 struct Product {
@@ -56,6 +57,7 @@ struct Product {
   int cta_group = 1;
   uint32_t m = 0, n = 0, depth = 0;
   Format format_a{}, format_b{};
+  bool a_is_signed = false, b_is_signed = false, saturates = false;  // of kind::i8
   bool negate_a = false, negate_b = false, a_is_mn_major = false, b_is_mn_major = false;
   ResultType result = ResultType::f32;
   bool accumulate = false;
@@ -97,6 +99,14 @@ Format format_of(uint32_t code, MmaKind kind, char operand, void* pc) {
           code, operand);
 }
 
+// Of kind::i8.
+bool is_signed(uint32_t code, char operand, void* pc) {
+  if (code > 1) {
+    fail_at(pc, "{}: instruction descriptor: kind::i8 has no type {} for {}", kMma, code, operand);
+  }
+  return code == 1;
+}
+
 void require_zero(uint32_t word, int first, int count, void* pc) {
   if (bits_of(word, first, count) == 0) return;
   fail_at(pc, "{}: instruction descriptor {:#x}: bits {} to {} must be 0", kMma, word, first,
@@ -107,9 +117,16 @@ void decode_instruction(Product& product, uint32_t word, void* pc) {
   const MmaKind kind = product.kind;
   if (bits_of(word, 2, 1) != 0) fail_at(pc, "{}: sparse operands are not modelled", kMma);
   require_zero(word, 0, 2, pc);
-  require_zero(word, 3, 1, pc);
-  product.format_a = format_of(bits_of(word, 7, 3), kind, 'A', pc);
-  product.format_b = format_of(bits_of(word, 10, is_fp4(kind) ? 2 : 3), kind, 'B', pc);
+  if (kind == MmaKind::i8) {
+    product.saturates = bits_of(word, 3, 1) != 0;
+    product.a_is_signed = is_signed(bits_of(word, 7, 3), 'A', pc);
+    product.b_is_signed = is_signed(bits_of(word, 10, 3), 'B', pc);
+    require_zero(word, 13, 2, pc);
+  } else {
+    require_zero(word, 3, 1, pc);
+    product.format_a = format_of(bits_of(word, 7, 3), kind, 'A', pc);
+    product.format_b = format_of(bits_of(word, 10, is_fp4(kind) ? 2 : 3), kind, 'B', pc);
+  }
   product.negate_a = bits_of(word, 13, 1) != 0;
   product.negate_b = bits_of(word, 14, 1) != 0;
   product.a_is_mn_major = bits_of(word, 15, 1) != 0;
@@ -132,8 +149,11 @@ void decode_instruction(Product& product, uint32_t word, void* pc) {
   require_zero(word, 30, 2, pc);  // the shift of .ws
   product.m = bits_of(word, 24, 5) << 4;
   const uint32_t type = bits_of(word, 4, 2);
-  product.result = type == 0 ? ResultType::f16 : ResultType::f32;
-  if (type > 1 || (type == 0 && kind != MmaKind::f16 && kind != MmaKind::f8f6f4)) {
+  product.result = type == 0 ? ResultType::f16 : type == 1 ? ResultType::f32 : ResultType::s32;
+  const bool exists = kind == MmaKind::i8 ? type == 2
+                      : type == 0         ? kind == MmaKind::f16 || kind == MmaKind::f8f6f4
+                                          : type == 1;
+  if (!exists) {
     fail_at(pc, "{}: instruction descriptor: kind::{} has no type {} for D", kMma, name_of(kind),
             type);
   }
@@ -143,9 +163,10 @@ void require_shape(const Product& p, void* pc) {
   const bool pair = p.cta_group == 2;
   const bool m_exists =
       pair ? p.m == 256 || p.m == 128 : p.m == 128 || (p.m == 64 && !is_scaled(p.kind));
-  const uint32_t step = pair ? 16 : 8;
+  const bool is_i8 = p.kind == MmaKind::i8;
+  const uint32_t step = pair ? (is_i8 ? 32 : 16) : is_i8 && p.n > 32 ? 16 : 8;
   const bool wide_b = p.b_is_mn_major && chunk_elements(p.kind) == 16;  // transposed bytes
-  const uint32_t n_step = wide_b ? 2 * step : step;
+  const uint32_t n_step = wide_b ? (pair ? 32 : 16) : step;
   if (m_exists && p.n >= n_step && p.n <= 256 && p.n % n_step == 0) return;
   fail_at(pc, "{}: kind::{} with cta_group {} has no shape M = {}, N = {}", kMma, name_of(p.kind),
           p.cta_group, p.m, p.n);
@@ -222,6 +243,17 @@ struct Scratch {
   TensorSums sums;
 };
 
+// Element `i` from `chunk` on, of A or of B.
+float value_of(const Product& p, bool of_b, const char* chunk, uint32_t i) {
+  if (p.kind == MmaKind::i8) {
+    const bool with_sign = of_b ? p.b_is_signed : p.a_is_signed;
+    return with_sign ? static_cast<float>(static_cast<int8_t>(chunk[i]))
+                     : static_cast<float>(static_cast<uint8_t>(chunk[i]));
+  }
+  const float value = element_value(chunk, i, of_b ? p.format_b : p.format_a);
+  return (of_b ? p.negate_b : p.negate_a) ? -value : value;
+}
+
 void load_operands(const Product& p, Scratch& s) {
   const uint32_t elements = chunk_elements(p.kind);
   for (uint32_t half = 0; half < group_size(p); ++half) {
@@ -230,18 +262,16 @@ void load_operands(const Product& p, Scratch& s) {
     operand_b(p).for_each_chunk(
         0, rows_b(p), p.depth, [&](uint32_t n, uint32_t k, uint32_t address) {
           for (uint32_t i = 0; i < elements; ++i) {
-            const float value = element_value(base + address, i, p.format_b);
             const uint32_t row = half * rows_b(p) + (p.b_is_mn_major ? n + i : n);
-            s.b[p.b_is_mn_major ? k : k + i][row] = p.negate_b ? -value : value;
+            s.b[p.b_is_mn_major ? k : k + i][row] = value_of(p, true, base + address, i);
           }
         });
     if (p.a_in_tensor_memory) continue;
     operand_a(p).for_each_chunk(
         0, rows_a(p), p.depth, [&](uint32_t m, uint32_t k, uint32_t address) {
           for (uint32_t i = 0; i < elements; ++i) {
-            const float value = element_value(base + address, i, p.format_a);
             const uint32_t row = half * rows_a(p) + (p.a_is_mn_major ? m + i : m);
-            s.a[row][p.a_is_mn_major ? k : k + i] = p.negate_a ? -value : value;
+            s.a[row][p.a_is_mn_major ? k : k + i] = value_of(p, false, base + address, i);
           }
         });
   }
@@ -252,8 +282,7 @@ void load_operands(const Product& p, Scratch& s) {
     char words[32];
     std::memcpy(words, &memory.word(place.lane, p.a_column), 32);
     for (uint32_t k = 0; k < p.depth; ++k) {
-      const float value = element_value(words + k / elements * 16, k % elements, p.format_a);
-      s.a[row][k] = p.negate_a ? -value : value;
+      s.a[row][k] = value_of(p, false, words + k / elements * 16, k % elements);
     }
   }
 }
@@ -267,13 +296,22 @@ uint8_t scale_byte(TensorMemory& memory, uint32_t column, uint32_t first_byte, u
 
 float half_word(uint32_t word) { return half_bits_to_float(static_cast<uint16_t>(word)); }
 
+// D of kind::i8: one addition per instruction, which saturates or wraps around.
+uint32_t integer_sum(const Product& p, uint32_t d, float sum) {
+  const int64_t total =
+      (p.accumulate ? int64_t{static_cast<int32_t>(d)} : 0) + static_cast<int64_t>(sum);
+  if (!p.saturates) return static_cast<uint32_t>(total);
+  return static_cast<uint32_t>(std::clamp<int64_t>(total, INT32_MIN, INT32_MAX));
+}
+
 void execute(const Product& p) {
   static thread_local Scratch scratch;
   Scratch& s = scratch;
   load_operands(p, s);
   const auto depth = static_cast<int>(p.depth);
   const bool half = p.result == ResultType::f16;
-  const bool fast = !half && !is_scaled(p.kind);
+  const bool integers = p.result == ResultType::s32;
+  const bool fast = !half && !integers && !is_scaled(p.kind);
   if (fast) {
     s.sums.set_b(tcgen05_rule(depth), p.format_a, p.format_b, s.b[0], 256, static_cast<int>(p.n),
                  depth);
@@ -320,9 +358,12 @@ void execute(const Product& p) {
       return n < columns ? words[0][n] : words[1][n - columns];
     };
     for (uint32_t n = 0; n < p.n; ++n) {
-      s.d[n] = !p.accumulate ? 0.0f
-               : half        ? half_word(word_of(n)) * factor
-                             : bits_float(word_of(n)) * factor;
+      s.d[n] = !p.accumulate || integers ? 0.0f
+               : half                    ? half_word(word_of(n)) * factor
+                                         : bits_float(word_of(n)) * factor;
+    }
+    for (uint32_t k = 0; integers && k < p.depth; ++k) {  // exact in fp32: 32 times 16 bits
+      for (uint32_t n = 0; n < p.n; ++n) s.d[n] += s.a[row][k] * s.b[k][n];
     }
     if (fast) s.sums.add(s.a[row], s.d);
     if (is_scaled(p.kind)) {
@@ -337,7 +378,9 @@ void execute(const Product& p) {
     }
     for (uint32_t n = 0; n < p.n; ++n) {
       if (disabled[n < columns ? 0 : 1]) continue;
-      if (half) {
+      if (integers) {
+        word_of(n) = integer_sum(p, word_of(n), s.d[n]);
+      } else if (half) {
         const uint32_t bits = tensor_sum(tcgen05_rule(depth), p.format_a, p.format_b, s.a[row],
                                          s.b[0] + n, 256, depth, s.d[n], true);
         word_of(n) = (word_of(n) & 0xffff0000u) | bits;
@@ -433,7 +476,9 @@ void issue(uint32_t d, uint64_t a, bool a_in_tensor_memory, uint64_t b, uint32_t
   p.pc = pc;
   p.blocks = blocks_of(options.cta_group, kMma, pc);
   require_alive(p.blocks, kMma, pc);
-  if (p.kind == MmaKind::i8) fail_at(pc, "{}: kind::i8 is not modelled", kMma);
+  if (p.kind == MmaKind::i8 && device_info().cc() != 100) {
+    fail_at(pc, "{}: kind::i8 needs sm_100a", kMma);
+  }
   if (is_scaled(p.kind) != (scales != nullptr)) {
     fail_at(pc, "{}: kind::{} takes {}scales", kMma, name_of(p.kind),
             scales != nullptr ? "no " : "");
@@ -442,7 +487,9 @@ void issue(uint32_t d, uint64_t a, bool a_in_tensor_memory, uint64_t b, uint32_t
   p.depth = 2 * chunk_elements(p.kind);
   require_shape(p, pc);
   const bool has_transpose = !is_fp4(p.kind) && p.kind != MmaKind::tf32;
-  const auto is_byte = [](Format f) { return f == Format::e4m3 || f == Format::e5m2; };
+  const auto is_byte = [&p](Format f) {
+    return p.kind == MmaKind::i8 || f == Format::e4m3 || f == Format::e5m2;
+  };
   const bool narrow = p.kind != MmaKind::f16;
   if ((p.a_is_mn_major && (!has_transpose || (narrow && !is_byte(p.format_a)))) ||
       (p.b_is_mn_major && (!has_transpose || (narrow && !is_byte(p.format_b))))) {

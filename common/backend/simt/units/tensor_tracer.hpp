@@ -17,15 +17,15 @@ struct TensorRange {
 };
 
 struct TensorTracer {
-  // `by_product`: of an mma, for which something must have been written, by tcgen05.st with a
-  // fence.
+  // `by_product`: of an mma, for which something must have been written.
   virtual void tensor_read(const TensorRange& range, bool by_product, void* pc,
                            Actor operation) = 0;
-  // `is_store`: by tcgen05.st, which tensor_store_fenced() will name.
+  // `is_store`: by tcgen05.st.
   virtual void tensor_write(const TensorRange& range, bool is_store, void* pc, Actor operation) = 0;
-  // tcgen05.fence::before_thread_sync after the operation was waited for.
-  virtual void tensor_store_fenced(Actor operation) = 0;
-  // tcgen05.fence::after_thread_sync.
+  // The current warp has waited for its tcgen05.ld or .st.
+  virtual void tensor_waited(Actor operation) = 0;
+  // The current thread executes tcgen05.fence::before_thread_sync, ::after_thread_sync.
+  virtual void tensor_before_fence() = 0;
   virtual void tensor_after_fence() = 0;
   // The range, allocated at `pc`, holds nothing; or the current thread frees it, and everything
   // must be over.

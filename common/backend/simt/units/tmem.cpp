@@ -435,6 +435,7 @@ void tmem_wait_load() {
     TensorMemory::PerWarp& warp = of_warp(*current_thread);
     for (const TensorMemory::Operation& one : warp.loads) {
       sync_tracer->release(&warp.load_object, one.actor);
+      tensor_tracer->tensor_waited(one.actor);
     }
     warp.loads.clear();
   });
@@ -494,7 +495,7 @@ void tmem_wait_store() {
     for (const TensorMemory::Operation& one : warp.stores) {
       if (sync_tracer == nullptr) break;
       sync_tracer->release(&warp.store_object, one.actor);
-      warp.unfenced.push_back(one.actor);
+      tensor_tracer->tensor_waited(one.actor);
     }
     warp.stores.clear();
   });
@@ -505,10 +506,7 @@ void tmem_wait_store() {
 
 void tcgen05_fence_before_thread_sync() {
   require_sm_100a("tcgen05.fence", COOKBOOK_SIMT_PC);
-  if (tensor_tracer == nullptr) return;
-  TensorMemory::PerWarp& warp = of_warp(*current_thread);
-  for (const Actor actor : warp.unfenced) tensor_tracer->tensor_store_fenced(actor);
-  warp.unfenced.clear();
+  if (tensor_tracer != nullptr) tensor_tracer->tensor_before_fence();
 }
 
 void tcgen05_fence_after_thread_sync() {

@@ -33,7 +33,6 @@ struct TensorMemory {
   };
   struct PerWarp {
     std::vector<Operation> loads, stores;
-    std::vector<Actor> unfenced;  // stores that were waited for, not fenced yet
     char load_object = 0, store_object = 0;
   };
 
