@@ -90,8 +90,8 @@ def device_command(arguments):
     return [*kept, "-fatbin", "-o", os.devnull]
 
 
-def compile_all(jobs, limit):
-    """Runs (file, command, folder) side by side; the failed ones with what the compiler said."""
+def compile_all(jobs, limit, log):
+    """Runs (file, command, folder) side by side; the failed ones with what the compiler said. All that it said: in `log`."""
     failed = []
 
     def one(job):
@@ -110,6 +110,7 @@ def compile_all(jobs, limit):
     at_once = int(os.environ.get("JOBS") or os.cpu_count())
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         for file, status, said, seconds in pool.map(one, jobs):
+            log.write(said)
             if status != 0:
                 failed.append(file)
                 told = [line for line in said.splitlines()
@@ -127,6 +128,7 @@ def main(arguments):
     way.add_argument("--device", action="store_true")
     parser.add_argument("--only", default="", metavar="TEXT", help="files whose path has TEXT")
     parser.add_argument("--limit", type=int, default=600, help="seconds per file")
+    parser.add_argument("--log", type=Path, help="a file for all that the compiler says")
     options = parser.parse_args(arguments)
     if not (options.build / "compile_commands.json").is_file():
         print(f"recompile: no {options.build}/compile_commands.json: configure that build first",
@@ -142,7 +144,8 @@ def main(arguments):
     if not jobs:
         print(f"recompile: no such file in {options.build}: nothing was checked", file=sys.stderr)
         return 2
-    failed = compile_all(jobs, options.limit)
+    with open(options.log or os.devnull, "w", encoding="utf-8") as log:
+        failed = compile_all(jobs, options.limit, log)
     print(f"{len(jobs) - len(failed)} files compile, {len(failed)} do not")
     return 1 if failed else 0
 
