@@ -306,9 +306,9 @@ std::vector<LayoutCase> far_row_cases(const Ladder& ladder) {
       for (const auto& [index, name, width] : cases.pitched()) {
         // Rows begin at multiples of 16 bytes, for TMA, and of eight elements.
         const std::int64_t unit = std::max<std::int64_t>(8, 16 / static_cast<std::int64_t>(width));
-        const std::int64_t cols = specs[index].cols;
-        const std::int64_t least = name == factor.tensor ? (std::int64_t{1} << 31) + 1 : cols;
-        result.back().variant.tensors[name].extra_pitch = (least + unit - 1) / unit * unit - cols;
+        const std::int64_t tight = specs[index].pitch;
+        const std::int64_t least = name == factor.tensor ? (std::int64_t{1} << 31) + 1 : tight;
+        result.back().variant.tensors[name].extra_pitch = (least + unit - 1) / unit * unit - tight;
       }
     }
   }
