@@ -6,7 +6,7 @@ Steps, each of which replaces its own entry of the record:
   run            ./run, from a clean copy of the tree; its results in build/gpu-record/results
   test           ./run test there, compute-sanitizer included
   parity         Nsight Compute on tests/parity, compared with the committed counts
-  architectures  device code for every architecture: all of them, or architectures:75,80
+  architectures  device code for every architecture, and no spills in last levels: all of them, or architectures:75,80
 
 An entry holds commit, date, device, driver, toolkit, host compiler, exit status, seconds and counts.
 The tree may lack .git: COOKBOOK_COMMIT then names the commit. Exit 1 when a step failed, 2 for bad input.
@@ -152,13 +152,18 @@ def architectures(tree, names, limit, environment, log):
             outcome[name] = {"unknown_to_toolkit": True}
             continue
         build = tree / f"build/sm_{name}"
-        command = (f"cmake --preset cuda -B {build} -DCMAKE_CUDA_ARCHITECTURES={name} >/dev/null && "
-                   f"python3 -B tests/ci/recompile.py {build} --device")
+        command = (f"cmake --preset cuda -B {build} -DCMAKE_CUDA_ARCHITECTURES={name} -DCMAKE_CUDA_FLAGS=-Xptxas=-v "
+                   f">/dev/null && python3 -B tests/ci/recompile.py {build} --device --log {build}/ptxas.log && "
+                   f"python3 -B tests/ci/check_ptxas.py {build}/ptxas.log --architecture sm_{name}")
         status = run_limited(["bash", "-c", command], tree, log, max(1, ends - time.monotonic()), environment)
-        found = re.findall(r"^(\d+) files compile, (\d+) do not$", log.read_text(errors="replace"), re.MULTILINE)
+        text = log.read_text(errors="replace")
+        found = re.findall(r"^(\d+) files compile, (\d+) do not$", text, re.MULTILINE)
         outcome[name] = {"exit": status}
         if found:
             outcome[name].update(compile=int(found[-1][0]), fail=int(found[-1][1]))
+        found = re.findall(r"^\d+ kernels compiled, (\d+) looked at, (\d+) problems$", text, re.MULTILINE)
+        if found:  # of the last levels: spills, stack frames
+            outcome[name].update(last_levels=int(found[-1][0]), spills=int(found[-1][1]))
         worst = worst or status
     return worst, outcome
 

@@ -300,11 +300,16 @@ std::vector<LayoutCase> far_row_cases(const Ladder& ladder) {
                           [&](const Size& a, const Size& b) { return rank(a) < rank(b); });
     const auto specs = ladder.make_problem(size, {})->tensors();
     for (const Factor& factor : cases.pitched()) {
-      result.push_back(cases.make(size, std::vector<Pitch>(cases.pitched().size(), Pitch::aligned),
+      result.push_back(cases.make(size, std::vector<Pitch>(cases.pitched().size(), Pitch::tight),
                                   std::vector<Base>(cases.tensors().size(), Base::aligned),
                                   InputKind::normal, 4, 0));
-      result.back().variant.tensors[factor.tensor].extra_pitch =
-          (std::int64_t{1} << 31) + 8 - specs[factor.index].cols;
+      for (const auto& [index, name, width] : cases.pitched()) {
+        // Rows begin at multiples of 16 bytes, for TMA, and of eight elements.
+        const std::int64_t unit = std::max<std::int64_t>(8, 16 / static_cast<std::int64_t>(width));
+        const std::int64_t tight = specs[index].pitch;
+        const std::int64_t least = name == factor.tensor ? (std::int64_t{1} << 31) + 1 : tight;
+        result.back().variant.tensors[name].extra_pitch = (least + unit - 1) / unit * unit - tight;
+      }
     }
   }
   return result;

@@ -58,8 +58,8 @@ class CaseDevice {
 std::vector<LayoutCase> layout_cases(const Ladder& ladder);
 
 /// For check_far_rows(): per tensor that has a pitch one case in which its rows are 2^31 + 8
-/// elements apart. A row times that pitch, or the pitch itself, overflows in 32 bits with or
-/// without a sign.
+/// elements apart, or 2^31 + 16 of one byte. A row times that pitch, or the pitch itself, overflows
+/// in 32 bits with or without a sign.
 std::vector<LayoutCase> far_row_cases(const Ladder& ladder);
 
 /// Fewer, for the tracer: small odd sizes in tight, aligned and odd layouts, and one tensor off.

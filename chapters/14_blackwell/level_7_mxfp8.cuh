@@ -64,11 +64,8 @@ __device__ __forceinline__ void load(ScaledStage<C>& stage, uint64_t* full, cons
   tma_load_2d(stage.a, map_a, full, k_block * C::kRowBytes, tile.m * C::kTileM);
   tma_load_2d(stage.b, map_b, full, k_block * C::kRowBytes, tile.n * C::kTileN);
   // [quote scales]
-  const auto atom = [&](int row_of_atoms) {
-    return (std::int64_t{row_of_atoms} * atoms_k + first) * kAtomBytes;
-  };
-  bulk_load(stage.scale_a, scales.a + atom(tile.m), bytes, full);
-  bulk_load(stage.scale_b, scales.b + atom(tile.n), bytes, full);
+  bulk_load(stage.scale_a, scales.a + atom_offset(tile.m, atoms_k, first), bytes, full);
+  bulk_load(stage.scale_b, scales.b + atom_offset(tile.n, atoms_k, first), bytes, full);
   // [end quote]
 }
 

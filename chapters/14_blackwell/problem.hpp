@@ -55,6 +55,14 @@ struct Nvfp4 {
 /// Rows and scales of an atom: what one tcgen05.cp brings to tensor memory.
 inline constexpr int kAtomRows = 128, kAtomScales = 4, kAtomBytes = kAtomRows * kAtomScales;
 
+/// Bytes from the beginning of the scales to an atom: `atom` of `atoms_k` of its rows.
+__host__ __device__ constexpr std::int64_t atom_offset(int row_of_atoms, int atoms_k, int atom) {
+  return (std::int64_t{row_of_atoms} * atoms_k + atom) * kAtomBytes;
+}
+// As far rows do for A, B and C; scales have no pitch.
+static_assert(atom_offset(1 << 16, 1 << 16, 1) == (std::int64_t{1} << 41) + kAtomBytes,
+              "does not fit in 32 bits");
+
 /// C (m x n, bf16) from A (m x k) and B (n x k), both with k contiguous:
 ///
 ///     C[i][j] = sum over k of  A[i][k] scale_a[i][k / kScaleK] * B[j][k] scale_b[j][k / kScaleK]

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "chapters/10_flash_attention/level_2_tensor_cores.cuh"
+#include "common/device/registers.cuh"
 
 namespace cookbook::attention::warp_tiles {
 
@@ -49,7 +50,9 @@ class LaneRows {
     for (int step = 0; step < kSteps; ++step) {
       const unsigned char* q = q_ + step / kPanelSteps * C::kBlockM * 128;
       const unsigned char* k = k_tile + step / kPanelSteps * C::kBlockN * 128;
-      const uint32_t q_row = at_step(by_rows_, step), k_row = at_step(by_columns_, step);
+      // Below sm_90, ptxas would keep this warp's four sums of q_ and q_row, and spill.
+      const uint32_t q_row = at_step(not_kept_below<90>(by_rows_), step);
+      const uint32_t k_row = at_step(by_columns_, step);
       uint32_t a[C::kMTiles][4];
 #pragma unroll
       for (int m = 0; m < C::kMTiles; ++m) {

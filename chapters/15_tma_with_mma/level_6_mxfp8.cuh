@@ -52,11 +52,8 @@ __device__ __forceinline__ void load(ScaledStage<C>& stage, uint64_t* full, cons
   mbarrier_arrive_expect_tx(full, sizeof(stage.a) + sizeof(stage.b) + 2 * bytes);
   tma_load_2d(stage.a, map_a, full, k_block * C::kRowBytes, tile.m * C::kTileM);
   tma_load_2d(stage.b, map_b, full, k_block * C::kRowBytes, tile.n * C::kTileN);
-  const auto atom = [&](int row_of_atoms) {
-    return (std::int64_t{row_of_atoms} * atoms_k + first) * kAtomBytes;
-  };
-  bulk_load_scales(stage.scale_a, scales.a + atom(tile.m), bytes, full);
-  bulk_load_scales(stage.scale_b, scales.b + atom(tile.n), bytes, full);
+  bulk_load_scales(stage.scale_a, scales.a + atom_offset(tile.m, atoms_k, first), bytes, full);
+  bulk_load_scales(stage.scale_b, scales.b + atom_offset(tile.n, atoms_k, first), bytes, full);
 }
 
 /// A warp's operands of one instruction step: 32 bytes of k.

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Reads what `nvcc -Xptxas -v` printed and fails on what makes a kernel slow without an error:
 
-* any C75xx remark: the assembler serialised wgmma instructions;
+* any C75xx remark in a log with kernels for sm_90a: the assembler serialised wgmma instructions;
 * register spills in the last level of a chapter's headline ladder (final_kernels.txt);
 * a stack frame there: a local array that is indexed at run time lives in local memory, and every use
   of it is an LDL or STL, although nothing is spilled.
 
-Usage: check_ptxas.py LOG [--kernels FILE] [--chapters N,N...]
+Usage: check_ptxas.py LOG [--kernels FILE] [--chapters N,N...] [--architecture sm_86]
 """
 import argparse
 import re
@@ -74,15 +74,18 @@ def short_name(name):
     return name.replace("void ", "").replace("cookbook::", "")
 
 
-def read_patterns(path):
-    """(chapter, architectures, regex) of each line `<chapter> <arch,arch> <regex>`.
+def read_patterns(path, architecture=None):
+    """(chapter, architectures, regex) of each line `<chapter> <arch,+arch> <regex>`.
 
+    The architectures are those without a plus, which the compile check has; or the given one, if the line has it.
     A chapter that times no kernel of its own has the line `<chapter> none <reason>`."""
     for line in Path(path).read_text().splitlines():
         line = line.strip()
         if line and not line.startswith("#"):
             chapter, architectures, pattern = line.split(None, 2)
-            yield int(chapter), architectures.split(","), pattern
+            chosen = [each.lstrip("+") for each in architectures.split(",")
+                      if (each.lstrip("+") == architecture if architecture else not each.startswith("+"))]
+            yield int(chapter), chosen, pattern
 
 
 def built_chapters():
@@ -93,6 +96,8 @@ def check(lines, patterns, chapters):
     """Problems found in a log, and a table of the kernels that were looked at."""
     kernels, remarks = parse(lines)
     demangle(kernels)
+    if not any(kernel.architecture == "sm_90a" for kernel in kernels):
+        remarks = []  # of setmaxnreg, where wgmma does not exist
     problems = [f"wgmma serialised: {remark}" for remark in dict.fromkeys(remarks)]
     if not kernels:
         problems.append("the log reports no kernel at all")
@@ -126,11 +131,12 @@ def main():
     parser.add_argument("log")
     parser.add_argument("--kernels", default=HERE / "final_kernels.txt")
     parser.add_argument("--chapters", help="numbers, comma-separated (default: all that are built)")
+    parser.add_argument("--architecture", help="the only one in the log (default: those of the compile check)")
     arguments = parser.parse_args()
     chapters = ({int(n) for n in arguments.chapters.split(",")} if arguments.chapters
                 else built_chapters())
     with open(arguments.log, encoding="utf-8", errors="replace") as lines:
-        problems, table, total = check(lines, list(read_patterns(arguments.kernels)), chapters)
+        problems, table, total = check(lines, list(read_patterns(arguments.kernels, arguments.architecture)), chapters)
     # Several object files hold the same kernel: a line for each that differs.
     rows = [f"chapter {chapter:2}  {architecture:7} {kernel.registers or 0:4} registers  "
             f"{kernel.spill_stores or 0} spilled  {kernel.frame or 0} on the stack  {short_name(kernel.name)}"

@@ -89,7 +89,7 @@ def host_command(file, is_cuda, arguments, compiler):
             "-Xcompiler", "-Wall,-Werror", "-o", os.devnull]
 
 
-def with_headers(jobs, kept, limit):
+def with_headers(jobs, kept, limit, log):
     """The same jobs, with the libraries' headers compiled once, in the folder `kept`, for all that have the same arguments:
     most of the time would go into those. The book's own headers are read for each file."""
     alike = {}
@@ -104,7 +104,7 @@ def with_headers(jobs, kept, limit):
         header.write_text("".join(f"{line}\n" for line in sorted(used)), encoding="utf-8")
         arguments = without(command[1:], alone=("-c", "-fsyntax-only"))
         if not compile_all([(str(header), [command[0], *arguments, "-fpch-instantiate-templates", "-x", "c++-header", str(header), "-o", str(compiled)], folder)],
-                           limit):
+                           limit, log):
             for i, (file, line, _) in enumerate(group):
                 group[i] = file, [*line, "-include-pch", str(compiled)], folder
     return [job for group in alike.values() for job in group]
@@ -116,8 +116,8 @@ def device_command(arguments):
     return [*kept, "-fatbin", "-o", os.devnull]
 
 
-def compile_all(jobs, limit):
-    """Runs (file, command, folder) side by side; the failed ones with what the compiler said."""
+def compile_all(jobs, limit, log):
+    """Runs (file, command, folder) side by side; the failed ones with what the compiler said. All that it said: in `log`."""
     failed = []
 
     def one(job):
@@ -136,6 +136,7 @@ def compile_all(jobs, limit):
     at_once = int(os.environ.get("JOBS") or os.cpu_count())
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         for file, status, said, seconds in pool.map(one, jobs):
+            log.write(said)
             if status != 0:
                 failed.append(file)
                 told = [line for line in said.splitlines()
@@ -153,6 +154,7 @@ def main(arguments):
     way.add_argument("--device", action="store_true")
     parser.add_argument("--only", default="", metavar="TEXT", help="files whose path has TEXT")
     parser.add_argument("--limit", type=int, default=600, help="seconds per file")
+    parser.add_argument("--log", type=Path, help="a file for all that the compiler says")
     options = parser.parse_args(arguments)
     if not (options.build / "compile_commands.json").is_file():
         print(f"recompile: no {options.build}/compile_commands.json: configure that build first",
@@ -169,8 +171,8 @@ def main(arguments):
     if not jobs:
         print(f"recompile: no such file in {options.build}: nothing was checked", file=sys.stderr)
         return 2
-    with tempfile.TemporaryDirectory() as kept:
-        failed = compile_all(jobs if options.device else with_headers(jobs, kept, options.limit), options.limit)
+    with tempfile.TemporaryDirectory() as kept, open(options.log or os.devnull, "w", encoding="utf-8") as log:
+        failed = compile_all(jobs if options.device else with_headers(jobs, kept, options.limit, log), options.limit, log)
     print(f"{len(jobs) - len(failed)} files compile, {len(failed)} do not")
     return 1 if failed else 0
 

@@ -51,6 +51,8 @@ class Ptxas(unittest.TestCase):
                  report() + report(frame=64).replace("6vectorI", "6scalarI") + report(frame=64, architecture="sm_80"), {}),
                 ("a spill of another kernel", report() + self.SCALAR, {}),
                 ("a spill for another architecture", report() + report(spill=8, architecture="sm_80"), {}),
+                ("a remark where wgmma does not exist", report(architecture="sm_120a") + self.REMARK,
+                 {"architectures": ("sm_120a",)}),
                 ("a chapter that is not built", report(), {"pattern": "::renamed<", "chapters": ()})):
             with self.subTest(what):
                 self.assertEqual(problems(log, **more), [])
@@ -76,6 +78,14 @@ class Ptxas(unittest.TestCase):
                 ("an empty log", "", {}, 2), ("a chapter without a line", report(), {"chapters": (1, 2)}, 1)):
             with self.subTest(what):
                 self.assertEqual(len(problems(log, **more)), number)
+
+    def test_an_architecture_with_a_plus_is_looked_at_when_asked_for(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "kernels"
+            file.write_text("# a comment\n1 sm_80,+sm_86 ::a<\n2 none for a reason\n")
+            self.assertEqual([list(check_ptxas.read_patterns(file, name)) for name in (None, "sm_86", "sm_80", "sm_75")],
+                             [[(1, each, "::a<"), (2, none, "for a reason")] for each, none in
+                              ((["sm_80"], ["none"]), (["sm_86"], []), (["sm_80"], []), ([], []))])
 
 
 class Sources(Tree):

@@ -164,14 +164,22 @@ class Record(Folder):
     def test_architectures_are_recorded_one_by_one(self):
         (self.root / "tests/ci").mkdir()
         shutil.copy(STAND_INS / "recompile.py", self.root / "tests/ci")
-        self.script(self.bin / "cmake", "exit 0")
+        shutil.copy(STAND_INS.with_name("check_ptxas.py"), self.root / "tests/ci")
+        self.write("tests/ci/final_kernels.txt", "1 sm_80,+sm_86,sm_90a last\n")
+        self.write("chapters/contents.txt", "1 one One\n")
+        self.script(self.bin / "cmake", 'mkdir -p "$4"')
+        self.script(self.bin / "nvcc", "echo sm_75; echo sm_80; echo sm_86; echo sm_90")
         self.commit()
-        self.assertEqual(self.gpu("architectures:75,90a,120a")[0], 0)
+        self.assertEqual(self.gpu("architectures:75,86,120a")[0], 0)
+        status, out = self.gpu("architectures:90a")
+        self.assertEqual(status, 1)
+        self.assertIn("last(float*) for sm_90a spills 8 bytes", out)
         self.assertEqual(self.gpu("architectures:80")[0], 1)
         entry = self.steps()["architectures"]
-        self.assertEqual(entry["architectures"], {"75": {"exit": 0, "compile": 9, "fail": 0},
+        whole = {"exit": 0, "compile": 9, "fail": 0, "last_levels": 1, "spills": 0}
+        self.assertEqual(entry["architectures"], {"75": {**whole, "last_levels": 0}, "86": whole,
                                                   "80": {"exit": 1, "compile": 8, "fail": 1},
-                                                  "90a": {"exit": 0, "compile": 9, "fail": 0},
+                                                  "90a": {**whole, "exit": 1, "spills": 1},
                                                   "120a": {"unknown_to_toolkit": True}})
         self.assertEqual(entry["exit"], 1)
         self.commit("a.cu")
@@ -264,6 +272,8 @@ class Recompile(Folder):
         self.assertEqual((status, called.count("-fatbin"), called.count("compute_80")), (1, 5, 5), out)
         self.assertNotIn(" -c ", called)
         self.assertIn("4 files compile, 1 do not\n", out)
+        self.assertEqual(self.recompile("--device", "--log", str(self.root / "said"))[0], 1)
+        self.assertIn("more.cu: error: bad", (self.root / "said").read_text())
         self.assertEqual(self.recompile("--device", "--only", "levels.cu")[0], 0)
 
     def test_a_compiler_that_is_missing_or_hangs_fails(self):

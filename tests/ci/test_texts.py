@@ -32,6 +32,11 @@ def says(text, quoted, line):
     return bool(numbers) and int(float(numbers[-1]) + 0.5) == int(quoted.replace(",", ""))
 
 
+def last_levels(file):
+    """The rows of the table of the last levels by GPU."""
+    return re.findall(r"(?m)^\| (?:RTX|[A-Z]\d00).*$", (ROOT / file).read_text())
+
+
 def unknown(text):
     """Of the tests `Suite.Name` and the exercises N.M that a page names, those that there are not."""
     tests = "".join(file.read_text() for file in (ROOT / "tests").glob("*.cpp"))
@@ -205,6 +210,14 @@ def unlisted(level, ladder):
     made += re.findall(r"^inline LevelEntry (\w+)\(const tune::Space", level, re.MULTILINE)
     ladder = re.sub(r"//[^\n]*", "", ladder)
     return [name for name in made if not re.search(rf"\b{name}\b", ladder)]
+
+
+class LastLevels(unittest.TestCase):
+    def test_the_readme_has_the_table_of_which_tool_and_its_levels_are_there(self):
+        rows = last_levels("docs/which_tool.md")
+        self.assertEqual((len(rows), last_levels("README.md")), (4, rows))
+        for name, chapter in re.findall(r"`(\w+)` of chapter (\d+)", " ".join(rows)):
+            self.assertTrue(list(ROOT.glob(f"chapters/{int(chapter):02}_*/*level_*_{name}.cuh")), name)
 
 
 class LevelFiles(unittest.TestCase):
