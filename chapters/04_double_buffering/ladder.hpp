@@ -25,7 +25,7 @@ inline Chapter chapter_4() {
                        sgemm::Multistage, sgemm::WarpTile, sgemm::WideTile, sgemm::FragmentPrefetch,
                        sgemm::BlockOrder, sgemm::AnyRegister>();
   chapter.ladders = {ladder};
-  chapter.exercises = rows<sgemm::ThreeStages, sgemm::EarlyFill, sgemm::Lanes>();
+  chapter.exercises = rows<sgemm::CountedStages, sgemm::EarlyFill, sgemm::Lanes>();
   return chapter;
 }
 
