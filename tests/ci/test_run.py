@@ -906,6 +906,12 @@ class Ci(Scripts):
         self.assertRegex(out.splitlines()[-1], r"^\d+ passed, \d+ failed$")
         self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, full, or nothing; got 'gpu'\n")
 
+    def test_a_full_run_tests_everything(self):
+        self.script("run", f'echo "$*" >>{self.root}/ran')
+        for words, more in (("cpu",), ""), (("cpu", "full"), "--all "), (("full",), "--all "):
+            self.steps(*words)
+            self.assertEqual((self.root / "ran").read_text().splitlines()[-1], f"test --maintainer {more}-j 3", words)
+
     def test_a_warning_in_the_log_of_the_kernels_fails(self):
         title = "Kernels and tests compiled by nvcc"
         for printed, outcome in (("ptxas info : 0 bytes\\nptxas warning : of the assembler's", "ok"),

@@ -104,15 +104,15 @@ struct Rendezvous {
 
 struct Warp {
   Block* block = nullptr;
-  Thread* threads = nullptr;      // lane 0
-  uint32_t lanes = 0;             // mask of lanes that exist
-  uint32_t alive = 0;             // ... that have not exited
-  uint32_t running = 0;           // number of lanes that are ready (or current)
-  uint32_t parked = 0;            // mask of lanes parked at a basic block (traced mode)
-  // Of the lane that parked first while no other was parked; whether all since parked there, too.
-  bool parked_together = false;
-  uint32_t call_depth = 0, parked_at = 0;
+  Thread* threads = nullptr;  // lane 0
+  uint32_t lanes = 0;         // mask of lanes that exist
+  uint32_t alive = 0;         // ... that have not exited
+  uint32_t running = 0;       // number of lanes that are ready (or current)
+  uint32_t parked = 0;        // mask of lanes parked at a basic block (traced mode)
+  // Where and when the first of them parked; whether all others parked there, too, and none spins.
   uintptr_t basic_block = 0;
+  uint32_t call_depth = 0, parked_at = 0;
+  bool parked_together = false;
   uint64_t starvation_limit = 0;  // basic blocks that a parked lane may be passed over
   uint64_t instruction = 0;       // counts releases of basic blocks: accesses with the same pc and
                                   // instruction are one request
