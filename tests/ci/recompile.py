@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 LIBRARY_HEADER = re.compile(r"^#include <(?:CLI|fmt|gtest|nlohmann)/.+>", re.MULTILINE)
-WORTH_HEADERS = 4  # files
+WORTH_HEADERS = 3  # files
 
 # Files of these names say the same in every chapter: the first and the last stand for all. (Chapter 0 has no library.)
 ALIKE = ("main.cu", "libraries.cu", "main.cpp")
@@ -80,7 +80,7 @@ def chosen_for_host(files):
 
 def host_command(file, is_cuda, arguments, compiler):
     if not is_cuda:
-        # Without optimisation levels, of which nothing here depends: files then share an argument list.
+        # Without optimisation levels: nothing is generated, and files share an argument list.
         return [compiler, *without(arguments[1:], alone=("--param=", "-O")), "-Werror", "-fsyntax-only"]
     # One architecture, the oldest, for which most device code is a trap: the host code is the same.
     architecture = ("--generate-code", "-gencode", "-arch")
@@ -90,21 +90,22 @@ def host_command(file, is_cuda, arguments, compiler):
 
 
 def with_headers(jobs, kept, limit, log):
-    """The same jobs, with the libraries' headers compiled once, in the folder `kept`, for all that have the same arguments:
-    most of the time would go into those. The book's own headers are read for each file."""
+    """The same jobs, with the libraries' headers compiled once, in the folder `kept`, for all that have the same arguments
+    and include the same ones: most of the time would go into those. The book's own headers are read for each file."""
     alike = {}
     for job in jobs:
         file, command, folder = job
-        alike.setdefault((tuple(each for each in command if each != file), folder), []).append(job)
-    for number, ((command, folder), group) in enumerate(alike.items()):
-        if len(group) < WORTH_HEADERS or "clang" not in Path(command[0]).name:
+        text = Path(file).read_text(encoding="utf-8") if Path(file).is_file() else ""  # the compiler says that it is gone
+        used = frozenset(LIBRARY_HEADER.findall(text))
+        alike.setdefault((tuple(each for each in command if each != file), folder, used), []).append(job)
+    for number, ((command, folder, used), group) in enumerate(alike.items()):
+        if not used or len(group) < WORTH_HEADERS or "clang" not in Path(command[0]).name:
             continue
-        used = {line for file, _, _ in group for line in LIBRARY_HEADER.findall(Path(file).read_text(encoding="utf-8"))}
         header, compiled = Path(kept, f"headers_{number}.hpp"), Path(kept, f"headers_{number}.pch")
         header.write_text("".join(f"{line}\n" for line in sorted(used)), encoding="utf-8")
         arguments = without(command[1:], alone=("-c", "-fsyntax-only"))
-        if not compile_all([(str(header), [command[0], *arguments, "-fpch-instantiate-templates", "-x", "c++-header", str(header), "-o", str(compiled)], folder)],
-                           limit, log):
+        precompile = [command[0], *arguments, "-fpch-instantiate-templates", "-x", "c++-header", str(header), "-o", str(compiled)]
+        if not compile_all([(str(header), precompile, folder)], limit, log):
             for i, (file, line, _) in enumerate(group):
                 group[i] = file, [*line, "-include-pch", str(compiled)], folder
     return [job for group in alike.values() for job in group]

@@ -2,6 +2,7 @@
 """tests/gpu.sh and tests/ci/recompile.py, with stand-ins for a GPU, ./run, ctest and compilers."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -256,6 +257,19 @@ class Recompile(Folder):
         self.assertIn("-ccbin clang++", planted)
         self.assertIn("-arch=compute_75", planted)
         self.assertNotIn("compute_80", planted)
+
+    def test_headers_of_libraries_are_compiled_once_for_files_that_include_the_same(self):
+        for name in ("a", "b", "c"):
+            self.add(f"tests/{name}_test.cpp", "g++ -Wall -O1", "#include <gtest/gtest.h>\n")
+        self.add("tests/d_test.cpp", "g++ -Wall", "#include <gtest/gtest.h>\n#include <fmt/format.h>\n")
+        for name in ("e", "f", "g"):
+            self.add(f"tests/{name}_test.cpp", "g++ -Wall", "")
+        status, out, called = self.recompile("--host-compiler", "clang++")
+        self.assertEqual((status, out), (0, "7 files compile, 0 do not\n"))
+        self.assertEqual(len(re.findall(r"-x c\+\+-header \S+headers_0.hpp", called)), 1)
+        self.assertEqual(re.findall(r"(\w)_test.cpp .*-include-pch", called), ["a", "b", "c"])
+        called = self.recompile("--host-compiler", "g++")[2]
+        self.assertNotIn("-include-pch", called)
 
     def test_a_file_that_does_not_compile_fails(self):
         self.book()

@@ -481,6 +481,13 @@ class Run(Scripts):
         self.assertEqual(tested("--maintainer"), "")
         self.assertEqual(tested("--maintainer", "--all", "-E", "slow"), "-E slow")
         self.assertEqual(tested(), "-LE ^maintainer$")  # not of everything
+        self.script("bin/ctest", "exit 8")
+        self.assertEqual(self.run_it("test", "--maintainer", "--all").returncode, 8)
+        self.assertFalse(record.exists())
+        self.script("bin/ctest", f'echo >>"{self.root}/common/a.hpp"; echo "$* ${{COOKBOOK_SHORT_TEST:+(short)}}" >>"{self.root}/ctest.log"')
+        self.assertEqual(tested("--maintainer", "--all"), "")
+        self.assertFalse(record.exists())  # a file was edited meanwhile
+        self.script("bin/ctest", f'echo "$* ${{COOKBOOK_SHORT_TEST:+(short)}}" >>"{self.root}/ctest.log"')
         self.assertEqual(tested("--maintainer", "--all", "-j", "3"), "-j 3")
         said = subprocess.run(["python3", "-B", str(self.root / "tools/command/unchanged.py")], env=self.environment("simt"),
                               capture_output=True, text=True, check=True).stdout
