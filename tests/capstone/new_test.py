@@ -206,4 +206,5 @@ class New(unittest.TestCase):
 
 if __name__ == "__main__":
     os.environ.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", "2")
+    os.environ.pop("COOKBOOK_SHORT_TEST", None)  # what is new here has passed nothing
     unittest.main(verbosity=1)

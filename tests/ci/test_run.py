@@ -911,13 +911,12 @@ class Ci(Scripts):
             self.assertIn(f"\n=== {title}", out)
         self.assertNotIn("nvcc", out)
         self.assertRegex(out.splitlines()[-1], r"^\d+ passed, \d+ failed$")
-        self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, full, or nothing; got 'gpu'\n")
+        self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, or nothing; got 'gpu'\n")
 
-    def test_a_full_run_tests_everything(self):
+    def test_everything_is_tested(self):
         self.script("run", f'echo "$*" >>{self.root}/ran')
-        for words, more in (("cpu",), ""), (("cpu", "full"), "--all "), (("full",), "--all "):
-            self.steps(*words)
-            self.assertEqual((self.root / "ran").read_text().splitlines()[-1], f"test --maintainer {more}-j 3", words)
+        self.steps("cpu")
+        self.assertEqual((self.root / "ran").read_text(), "test --maintainer --all -j 3\n")
 
     def test_a_warning_in_the_log_of_the_kernels_fails(self):
         title = "Kernels and tests compiled by nvcc"
