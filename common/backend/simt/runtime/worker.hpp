@@ -34,7 +34,7 @@ class ReadyQueue {
   void push(Thread* thread) { slots_[tail_++ & (slots_.size() - 1)] = thread; }
   void push_first(Thread* thread) { slots_[--head_ & (slots_.size() - 1)] = thread; }
   Thread* pop() {
-    // Fetches the stack of the one after it: two traced tests took 6 and 8 % less time for it.
+    // The stack of the one after it comes while this one runs.
     if (size() > 1) __builtin_prefetch(slots_[(head_ + 1) & (slots_.size() - 1)]->stack_pointer);
     return slots_[head_++ & (slots_.size() - 1)];
   }
