@@ -487,7 +487,8 @@ class Run(Scripts):
         self.script("bin/ctest", f'echo >>"{self.root}/common/a.hpp"; echo "$* ${{COOKBOOK_SHORT_TEST:+(short)}}" >>"{self.root}/ctest.log"')
         self.assertEqual(tested("--maintainer", "--all"), "")
         self.assertFalse(record.exists())  # a file was edited meanwhile
-        self.script("bin/ctest", f'echo "$* ${{COOKBOOK_SHORT_TEST:+(short)}}" >>"{self.root}/ctest.log"')
+        self.script("bin/ctest", 'echo "$* ${COOKBOOK_SHORT_TEST:+(short) full: $COOKBOOK_FULL_TEST}" '
+                    f'>>"{self.root}/ctest.log"')
         self.assertEqual(tested("--maintainer", "--all", "-j", "3"), "-j 3")
         said = subprocess.run(["python3", "-B", str(self.root / "tools/command/unchanged.py")], env=self.environment("simt"),
                               capture_output=True, text=True, check=True).stdout
@@ -496,6 +497,9 @@ class Run(Scripts):
         self.assertEqual(tested("-V"), levels + " -V")
         self.assertEqual(tested("--all"), "-LE ^maintainer$")
         self.assertEqual(tested("--maintainer"), " (short)")
+        drawn = re.search("a full one of (.*) and (.*), and all other tests", self.passes("test", "--maintainer")[1]).groups()
+        self.assertEqual(len({*drawn} & {"chapter_0", "chapter_3", "chapter_11", "capstone_scan"}), 2)
+        self.assertIn(f"full: {' '.join(drawn)}", self.log("ctest"))
         # What a reader writes, and what no test is made of.
         self.write("chapters/03_b/README.md", "mine")
         self.write("chapters/03_b/exercises/exercise_1_a.cuh", "solved")
@@ -911,12 +915,13 @@ class Ci(Scripts):
             self.assertIn(f"\n=== {title}", out)
         self.assertNotIn("nvcc", out)
         self.assertRegex(out.splitlines()[-1], r"^\d+ passed, \d+ failed$")
-        self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, or nothing; got 'gpu'\n")
+        self.assertEqual(self.steps("gpu")[1], "ci: takes cpu, full, or nothing; got 'gpu'\n")
 
-    def test_everything_is_tested(self):
+    def test_a_full_run_tests_everything(self):
         self.script("run", f'echo "$*" >>{self.root}/ran')
-        self.steps("cpu")
-        self.assertEqual((self.root / "ran").read_text(), "test --maintainer --all -j 3\n")
+        for words, more in (("cpu",), ""), (("cpu", "full"), "--all "), (("full",), "--all "):
+            self.steps(*words)
+            self.assertEqual((self.root / "ran").read_text().splitlines()[-1], f"test --maintainer {more}-j 3", words)
 
     def test_a_warning_in_the_log_of_the_kernels_fails(self):
         title = "Kernels and tests compiled by nvcc"

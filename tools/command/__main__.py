@@ -277,7 +277,8 @@ def test(arguments):
     if maintainer:
         which = []
     os.environ["COOKBOOK_LINE_PER_FAILURE"] = "1"  # for tests/failures.hpp
-    os.environ.pop("COOKBOOK_SHORT_TEST", None)
+    for name in "COOKBOOK_SHORT_TEST", "COOKBOOK_FULL_TEST":
+        os.environ.pop(name, None)
     for option in OF_A_LADDER & {argument.partition("=")[0] for argument in arguments}:  # ctest would ignore it
         die(f"test takes no {option} (./run {arguments[0]} {option} ... does; test takes options of ctest, such as -R NAME)")
     first, folder, chosen, gpu = "".join(arguments[:1]), Path("build"), [], kinds(backend)[0]
@@ -304,12 +305,17 @@ def test(arguments):
     else:
         tested = unchanged.digest()
         if short := not everything and is_unchanged():
-            say("Nothing but exercises has changed since all tests passed: "
-                f"a short test of every level{', and all other tests' if maintainer else ''} (--all: everything)")
+            capstones = sorted(ladder.parent.name for ladder in Path("capstones").glob("*/ladder.hpp"))
             os.environ["COOKBOOK_SHORT_TEST"] = "1"  # for tests/chapters.hpp
+            others = ""
+            if maintainer:
+                programs = [*(f"chapter_{each}" for each in chapters()), *(f"capstone_{each}" for each in capstones)]
+                os.environ["COOKBOOK_FULL_TEST"] = " ".join(unchanged.drawn(programs, tested))
+                others = f", a full one of {os.environ['COOKBOOK_FULL_TEST'].replace(' ', ' and ')}, and all other tests"
+            say(f"Nothing but exercises has changed since all tests passed: a short test of every level{others} "
+                "(--all: everything)")
         if short and not maintainer:
-            folders = sorted(ladder.parent.name for ladder in Path("capstones").glob("*/ladder.hpp"))
-            which += ["-R", f"^(traced_)?(chapter_[0-9]+|capstone_({'|'.join(folders)}))([._]|$)"]
+            which += ["-R", f"^(traced_)?(chapter_[0-9]+|capstone_({'|'.join(capstones)}))([._]|$)"]
             prepare("levels")
         else:
             prepare()
