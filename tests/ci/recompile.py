@@ -21,6 +21,7 @@ from pathlib import Path
 
 LIBRARY_HEADER = re.compile(r"^#include <(?:CLI|fmt|gtest|nlohmann)/.+>", re.MULTILINE)
 WORTH_HEADERS = 3  # files
+TIMELINE = "-DCOOKBOOK_TIMELINE=1"
 
 # Files of these names say the same in every chapter: the first and the last stand for all. (Chapter 0 has no library.)
 ALIKE = ("main.cu", "libraries.cu", "main.cpp")
@@ -163,8 +164,9 @@ def main(arguments):
         return 2
     files = [each for each in commands(options.build) if options.only in each[0]]
     if options.device:
+        # Without the levels' instrumented twins, which time their own instructions and may spill.
         jobs = [(file, device_command(line), folder) for file, is_cuda, line, folder in files
-                if is_cuda]
+                if is_cuda and TIMELINE not in line]
     else:
         jobs = [(file, host_command(file, is_cuda, line, options.host_compiler), folder)
                 for file, is_cuda, line, folder in chosen_for_host(files)]

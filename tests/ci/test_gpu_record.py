@@ -282,7 +282,9 @@ class Recompile(Folder):
     def test_device_code_of_every_kernel_file(self):
         self.book()
         self.add("chapters/c/more.cu", f"{self.bin}/nvcc --generate-code=arch=compute_80,code=[sm_80]", "BAD")
+        self.add("build/generated/chapter_a_levels.cu", f"{self.bin}/nvcc -DCOOKBOOK_TIMELINE=1")  # the twin
         status, out, called = self.recompile("--device")
+        self.assertNotIn("TIMELINE", called)
         self.assertEqual((status, called.count("-fatbin"), called.count("compute_80")), (1, 5, 5), out)
         self.assertNotIn(" -c ", called)
         self.assertIn("4 files compile, 1 do not\n", out)
