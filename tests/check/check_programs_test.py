@@ -26,6 +26,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 CHECK = FOLDER.parents[1] / "tools/check/check.py"
+sys.path.insert(0, str(CHECK.parent))
+import check  # noqa: E402
 
 
 def marks(text, word):
@@ -98,6 +100,26 @@ def page_problems(build):
             yield f"--html lacks a picture with '{wanted}'"
 
 
+class InterruptedLink(check.Compiler):
+    """A linker that is interrupted when it has written half of a program."""
+    def __init__(self):
+        self.link = {"plain": []}
+
+    def run(self, arguments, **more):
+        Path(arguments[arguments.index("-o") + 1]).write_text("half")
+        raise KeyboardInterrupt
+
+
+def link_problems():
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            InterruptedLink().link_program([], "plain", Path(folder, "program"))
+        except KeyboardInterrupt:
+            pass
+        for path in Path(folder).iterdir():
+            yield f"an interrupted link leaves {path.name}"
+
+
 def main(build, names):
     sources = [FOLDER / name for name in names if not name.endswith(".a")] or sorted([*FOLDER.glob("*.cu"), *FOLDER.glob("*.cpp")])
     failed = 0
@@ -108,6 +130,9 @@ def main(build, names):
                 failed = 1
                 print(f"  {problem}")
     for problem in page_problems(build) if len(sources) > 1 or sources[0].name == "memory.cu" else ():
+        failed = 1
+        print(problem)
+    for problem in link_problems():
         failed = 1
         print(problem)
     return failed

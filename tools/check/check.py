@@ -125,7 +125,13 @@ class Compiler:
         inputs = [*objects, *(Path(name) for name in libraries if name.endswith(".a"))]
         if target.exists() and all(target.stat().st_mtime_ns > path.stat().st_mtime_ns for path in inputs):
             return
-        done = self.run([*map(str, objects), "-o", str(target), *libraries])
+        linked = target.with_name(f"{target.name}.{os.getpid()}")  # an interrupted link leaves no half of a program
+        try:
+            done = self.run([*map(str, objects), "-o", str(linked), *libraries])
+            if done.returncode == 0:
+                linked.replace(target)
+        finally:
+            linked.unlink(missing_ok=True)
         if done.returncode != 0:
             wanted = sorted(set(re.findall(r"undefined reference to `([^']+)'", done.stderr)))
             if wanted:

@@ -10,8 +10,9 @@ namespace cookbook::simt {
 namespace {
 
 // Exponents: of zero so little, and of infinity and NaN so much, that neither is met otherwise.
-constexpr int kZero = -10'000, kNotFinite = 100'000;
-constexpr int kNone = -5'000;  // below: a sum of zeros only
+// The sum of two fits 16 bits; that of zero and infinity, a NaN, is that of no finite numbers.
+constexpr int kZero = -4'000, kNotFinite = 16'000;
+constexpr int kNone = -2'000;  // below: a sum of zeros only
 
 int least_exponent(Format format) {
   switch (format) {
@@ -89,6 +90,8 @@ uint32_t half_bits(float value) {
 
 using Floats = float __attribute__((vector_size(32), aligned(4), may_alias));
 using Ints = int32_t __attribute__((vector_size(32), aligned(4), may_alias));
+using Shorts = int16_t __attribute__((vector_size(32), aligned(2), may_alias));
+using EightShorts = int16_t __attribute__((vector_size(16), aligned(2), may_alias));
 using FourFloats = float __attribute__((vector_size(16)));
 using FourInts = int32_t __attribute__((vector_size(16)));
 using FourDoubles = double __attribute__((vector_size(32)));
@@ -98,43 +101,58 @@ using FourLongs = int64_t __attribute__((vector_size(32)));
 // group_sum(): terms and sums of the others neither overflow nor lose bits in fp32.
 constexpr int kLeastFast = -100, kLargestFast = 125;
 
-struct GroupOf8 {
+struct Group {
   const float* a;
-  const int* a_exponents;
+  const int16_t* a_exponents;
   const float* b;
-  const int* b_exponents;
+  const int16_t* b_exponents;
   int stride, terms, fraction_bits, result_bits;
-  int32_t* left_out;  // receives whether a lane was, eight of them
 };
 
-// d += the group; whether no lane was left out.
-COOKBOOK_SIMT_WIDE bool add_group(const GroupOf8& group, float* d) {
-  const Floats before = *reinterpret_cast<const Floats*>(d);
-  const Ints field = reinterpret_cast<Ints>(before) >> 23 & 0xff;
-  Ints largest = field - 127;
-  largest = field == 0 ? Ints{} - 126 : largest;
-  largest = before == 0 ? Ints{} + kZero : largest;
-  largest = field == 0xff ? Ints{} + kNotFinite : largest;
-  for (int k = 0; k < group.terms; ++k) {
-    const Ints exponent =
-        *reinterpret_cast<const Ints*>(group.b_exponents + k * TensorSums::kMaxColumns) +
-        group.a_exponents[k];
-    largest = exponent > largest ? exponent : largest;
+__attribute__((always_inline)) inline Ints eight_exponents(Floats values, int least) {
+  const Ints field = reinterpret_cast<Ints>(values) >> 23 & 0xff, lowest = Ints{} + least;
+  Ints exponents = field - 127;
+  exponents = exponents > lowest ? exponents : lowest;
+  exponents = values == 0 ? Ints{} + kZero : exponents;
+  return field == 0xff ? Ints{} + kNotFinite : exponents;
+}
+
+/// largest[n], of `columns` rounded up to 16: the largest exponent of a[k] b[k][n].
+__attribute__((always_inline)) inline void largest_of_terms(const Group& group, int columns,
+                                                            int16_t* largest) {
+  for (int n = 0; n < columns; n += 16) {
+    Shorts most = Shorts{} + static_cast<int16_t>(2 * kZero);
+    for (int k = 0; k < group.terms; ++k) {
+      const Shorts exponents =
+          *reinterpret_cast<const Shorts*>(group.b_exponents + k * TensorSums::kMaxColumns + n) +
+          group.a_exponents[k];
+      most = exponents > most ? exponents : most;
+    }
+    *reinterpret_cast<Shorts*>(largest + n) = most;
   }
+}
+
+/// d += the group, of eight columns from `n` on; the lanes that are left out.
+__attribute__((always_inline)) inline Ints add_eight(const Group& group, int terms, int n,
+                                                     const int16_t* largest_of_term, float* d) {
+  const Floats before = *reinterpret_cast<const Floats*>(d + n);
+  Ints largest = eight_exponents(before, -126);
+  const Ints of_terms =
+      __builtin_convertvector(*reinterpret_cast<const EightShorts*>(largest_of_term + n), Ints);
+  largest = of_terms > largest ? of_terms : largest;
   const Ints left_out = (largest > kLargestFast) | ((largest < kLeastFast) & (largest > kNone));
   const Ints shift = largest < kLeastFast ? Ints{} : group.fraction_bits - largest;
   const Floats scale = reinterpret_cast<Floats>((shift + 127) << 23);
   // A term is less than 2^27, so eight of them and c fit 32 bits; of 13 fraction bits all do.
-  Ints first = __builtin_convertvector(before * scale, Ints), second{};
+  Ints first = __builtin_convertvector(before * scale, Ints), second{}, third{}, fourth{};
   const auto add = [&](Ints & sum, int k) __attribute__((always_inline)) {
-    const Floats row = *reinterpret_cast<const Floats*>(group.b + k * group.stride);
+    const Floats row = *reinterpret_cast<const Floats*>(group.b + k * group.stride + n);
     sum += __builtin_convertvector(group.a[k] * row * scale, Ints);
   };
-  for (int k = 0; k < group.terms && k < 8; ++k) add(first, k);
-  const int end = group.fraction_bits > 13 ? std::min(group.terms, 16) : group.terms;
+  for (int k = 0; k < terms && k < 8; ++k) add(first, k);
+  const int end = group.fraction_bits > 13 ? std::min(terms, 16) : terms;
   for (int k = 8; k < end; ++k) add(second, k);
-  Ints third{}, fourth{};
-  for (int k = 16; k < group.terms && end == 16; ++k) add(k < 24 ? third : fourth, k);
+  for (int k = 16; k < terms && end == 16; ++k) add(k < 24 ? third : fourth, k);
   // Cutting off bits of the fraction rounds towards 0; what stays fits fp32.
   const int64_t kept = -(int64_t{1} << (52 - group.result_bits));
   const auto doubles = [](FourInts numbers) __attribute__((always_inline)) {
@@ -142,7 +160,9 @@ COOKBOOK_SIMT_WIDE bool add_group(const GroupOf8& group, float* d) {
   };
   const auto four = [&](FourInts one, FourInts two, FourInts three, FourInts last)
       __attribute__((always_inline)) {
-    const FourDoubles exact = doubles(one) + doubles(two) + doubles(three) + doubles(last);
+    FourDoubles exact = doubles(one);
+    if (terms > 8) exact += doubles(two);
+    if (terms > 16) exact += doubles(three) + doubles(last);
     const auto cut = reinterpret_cast<FourDoubles>(reinterpret_cast<FourLongs>(exact) & kept);
     return __builtin_convertvector(cut, FourFloats);
   };
@@ -156,10 +176,40 @@ COOKBOOK_SIMT_WIDE bool add_group(const GroupOf8& group, float* d) {
                                 __builtin_shufflevector(fourth, fourth, 4, 5, 6, 7));
   const Floats sum = __builtin_shufflevector(left, right, 0, 1, 2, 3, 4, 5, 6, 7) *
                      reinterpret_cast<Floats>((127 - shift) << 23);
-  *reinterpret_cast<Floats*>(d) = left_out != 0 ? before : sum;
-  *reinterpret_cast<Ints*>(group.left_out) = left_out;
-  const auto pairs = reinterpret_cast<FourLongs>(left_out);
+  *reinterpret_cast<Floats*>(d + n) = left_out != 0 ? before : sum;
+  return left_out;
+}
+
+/// d += the group, of all columns. Receives in `left_out` which columns were not added, if any was
+/// not; whether all were.
+COOKBOOK_SIMT_WIDE bool add_group(const Group& group, int columns, float* d, int32_t* left_out) {
+  int16_t largest[TensorSums::kMaxColumns];
+  largest_of_terms(group, columns, largest);
+  Ints any{};
+  const auto add = [&](int terms) __attribute__((always_inline)) {
+    for (int n = 0; n < columns; n += 8) {
+      const Ints lanes = add_eight(group, terms, n, largest, d);
+      *reinterpret_cast<Ints*>(left_out + n) = lanes;
+      any |= lanes;
+    }
+  };
+  // With the most frequent number known, the compiler unrolls the loops over k.
+  if (group.terms == 16) {
+    add(16);
+  } else {
+    add(group.terms);
+  }
+  const auto pairs = reinterpret_cast<FourLongs>(any);
   return (pairs[0] | pairs[1] | pairs[2] | pairs[3]) == 0;
+}
+
+/// As exponent_of(), of `count` values: a multiple of eight.
+COOKBOOK_SIMT_WIDE void exponents_of(int count, int least, const float* values,
+                                     int16_t* exponents) {
+  for (int i = 0; i < count; i += 8) {
+    *reinterpret_cast<EightShorts*>(exponents + i) = __builtin_convertvector(
+        eight_exponents(*reinterpret_cast<const Floats*>(values + i), least), EightShorts);
+  }
 }
 
 }  // namespace
@@ -313,31 +363,26 @@ void TensorSums::set_b(const SumRule& rule, Format format_a, Format format, cons
   depth_ = depth;
   const int least = least_exponent(format);
   for (int k = 0; k < depth; ++k) {
-    for (int n = 0; n < columns; ++n) {
-      exponents_[k * kMaxColumns + n] = exponent_of(b[k * stride + n], least);
-    }
+    exponents_of(columns, least, b + k * stride, exponents_ + k * kMaxColumns);
   }
 }
 
 void TensorSums::add(const float* a, float* d) const {
-  const int least = least_exponent(format_a_);
-  int a_exponents[kMaxDepth];
-  for (int k = 0; k < depth_; ++k) a_exponents[k] = exponent_of(a[k], least);
+  int16_t a_exponents[kMaxDepth];
+  exponents_of(depth_, least_exponent(format_a_), a, a_exponents);
   const int terms = std::min(rule_.terms, depth_);
   for (int k = 0; k < depth_; k += terms) {
-    for (int n = 0; n < columns_; n += 8) {
-      int32_t left_out[8];
-      if (add_group({a + k, a_exponents + k, b_ + k * stride_ + n, exponents_ + k * kMaxColumns + n,
-                     stride_, terms, rule_.fraction_bits, rule_.result_bits, left_out},
-                    d + n)) {
-        continue;
-      }
-      for (int lane = 0; lane < 8; ++lane) {
-        if (left_out[lane] == 0) continue;
-        d[n + lane] = std::bit_cast<float>(tensor_sum(rule_, format_a_, format_, a + k,
-                                                      b_ + k * stride_ + n + lane, stride_, terms,
-                                                      d[n + lane], false));
-      }
+    const float* const b = b_ + k * stride_;
+    int32_t left_out[kMaxColumns];
+    if (add_group({a + k, a_exponents + k, b, exponents_ + k * kMaxColumns, stride_, terms,
+                   rule_.fraction_bits, rule_.result_bits},
+                  columns_, d, left_out)) {
+      continue;
+    }
+    for (int n = 0; n < columns_; ++n) {
+      if (left_out[n] == 0) continue;
+      d[n] = std::bit_cast<float>(
+          tensor_sum(rule_, format_a_, format_, a + k, b + n, stride_, terms, d[n], false));
     }
   }
 }

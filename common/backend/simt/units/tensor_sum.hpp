@@ -75,7 +75,7 @@ class TensorSums {
   Format format_a_{}, format_{};
   const float* b_ = nullptr;
   int stride_ = 0, columns_ = 0, depth_ = 0;
-  alignas(32) int exponents_[kMaxDepth * kMaxColumns];  // of B
+  alignas(32) int16_t exponents_[kMaxDepth * kMaxColumns]{};  // of B
 };
 
 }  // namespace cookbook::simt

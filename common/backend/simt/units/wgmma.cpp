@@ -113,19 +113,21 @@ void execute(const WgmmaProduct& product, const Block& block) {
   for (uint32_t row = 0; row < 64; ++row) {
     const uint32_t which = row % 16 / 8;
     const uint32_t quad = row / 16 * 32 + row % 8 * 4;  // the first of the four threads of the row
-    const auto for_each_sum = [&](auto&& visit) {
+    constexpr size_t pair = 2 * sizeof(float);          // a thread has two columns of every eight
+    const auto for_each_pair = [&](auto&& visit) {
       for (uint32_t t = 0; t < 4; ++t) {
         float* sums = product.d[quad + t] + 2 * which;
-        for (int j = 0; j < shape.columns / 8; ++j) {
-          for (int i = 0; i < 2; ++i) {
-            visit(sums[4 * j + i], scratch.d[8 * j + 2 * static_cast<int>(t) + i]);
-          }
-        }
+        float* elements = scratch.d + 2 * t;
+        for (int j = 0; j < shape.columns; j += 8) visit(sums + j / 2, elements + j);
       }
     };
-    for_each_sum([&](float& sum, float& element) { element = shape.accumulate ? sum : 0.0f; });
+    if (shape.accumulate) {
+      for_each_pair([](float* sums, float* elements) { std::memcpy(elements, sums, pair); });
+    } else {
+      std::fill_n(scratch.d, shape.columns, 0.0f);
+    }
     scratch.sums.add(scratch.a[row], scratch.d);
-    for_each_sum([](float& sum, float& element) { sum = element; });
+    for_each_pair([](float* sums, float* elements) { std::memcpy(sums, elements, pair); });
   }
 }
 
