@@ -434,6 +434,7 @@ TEST(CommandLine, AGradeThatIsNotCompleteIsNoPass) {
   const Ended wrong = chapter<Bug::off_by_one>({"--exercise", "1", "--size", "4x64"}, 1);
   EXPECT_EQ(wrong.status, 1);
   EXPECT_CONTAINS(wrong.out, "exercise 99.1: not yet\n");
+  EXPECT_CONTAINS(wrong.out, "\n  in ");  // the file to edit
 }
 
 TEST(CommandLine, AFileThatCannotBeWrittenIsRefusedBeforeAnythingRuns) {
