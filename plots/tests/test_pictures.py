@@ -5,13 +5,14 @@ import re
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import draw
 from cookbook_plots.pictures import banks, book, sectors
 from cookbook_plots.pictures.requests import Request
-from cookbook_plots.pictures.svg import EM, WIDTH, colours
+from cookbook_plots.pictures.svg import EM, WIDTH, Picture, colours
 
 from .fixtures import Folder, said
 
@@ -56,6 +57,36 @@ GLOBAL = {
     "far apart": request((100_000 * lane for lane in LANES), 32, 4, "global"),
     "one word": request((64 for lane in LANES), 1, 1, "global"),
 }
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+PAINTED = ("waste", "off", "faint")  # classes of rectangles; the others are outlines
+
+
+def looks_of(rect):
+    return rect.get("fill") or rect.get("class") or ""
+
+
+def unexplained(svg, per_unit=4):
+    """The words of an SVG's legend whose colour is nowhere to be seen. Paints its rectangles one over the other."""
+    root = ElementTree.fromstring(svg)
+    parts = [part for part in root if part.tag in (f"{SVG}rect", f"{SVG}text")]
+    legend, painted = [], []
+    for part, outline, text in zip(parts, parts[1:] + [root], parts[2:] + [root, root]):
+        swatch = part.tag == f"{SVG}rect" and (part.get("width"), part.get("height")) == ("11", "11")
+        if swatch and looks_of(outline) == "edge" and text.tag == f"{SVG}text" and looks_of(part) != "edge":
+            legend.append((looks_of(part), text.text))
+        elif part.tag == f"{SVG}rect" and (looks_of(part).startswith("#") or looks_of(part) in PAINTED):
+            painted.append(part)
+    width, height = (int(float(size) * per_unit) + 1 for size in root.get("viewBox").split()[2:])
+    canvas = [[""] * width for _ in range(height)]
+    for part in painted:
+        left, top, right, bottom = (round(per_unit * sum(float(part.get(key)) for key in keys))
+                                    for keys in (("x",), ("y",), ("x", "width"), ("y", "height")))
+        for line in canvas[top:bottom]:
+            line[left:right] = [looks_of(part)] * (right - left)
+    seen = set().union(*canvas)
+    return [text for look, text in legend if look not in seen]
 
 
 def picture(data):
@@ -106,6 +137,27 @@ class Pictures(unittest.TestCase):
         svg = picture(GLOBAL["a tail"]).svg()
         self.assertEqual(svg.count('class="faint dash"'), 12)
         self.assertIn("Lanes 20 to 31 are inactive.", svg)
+
+    def test_a_legend_explains_what_can_be_seen(self):
+        for name, data in {**SHARED, **GLOBAL}.items():
+            with self.subTest(name):
+                self.assertEqual(unexplained(picture(data).svg()), [])
+        self.assertIn(">does not move<", picture(GLOBAL["misaligned"]).svg())
+        self.assertNotIn(">does not move<", picture(GLOBAL["coalesced"]).svg())
+
+    def test_what_is_not_drawn_or_hidden_has_no_legend(self):
+        drawn = Picture("", "")
+        drawn.rect(8, 0, 40, 10, "off")
+        for left in (8, 28):
+            drawn.rect(left, 0, 20, 10, fill="#0072B2")
+        drawn.rect(60, 0, 40, 10, "waste")
+        drawn.rect(60, 0, 30, 10, fill="#E69F00")
+        drawn.y = 20
+        drawn.legend([("off", "hidden"), ("#0072B2", "above"), ("waste", "in part"), ("#009E73", "nowhere")])
+        self.assertEqual(re.findall(">([a-z ]+)</text>", drawn.svg()), ["above", "in part"])
+        with mock.patch.object(Picture, "shows", return_value=True):
+            drawn.legend([("off", "hidden"), ("#009E73", "nowhere")])
+        self.assertEqual(unexplained(drawn.svg()), ["hidden", "nowhere"])
 
     def test_light_dark_and_words(self):
         for data in (*SHARED.values(), *GLOBAL.values()):
@@ -441,6 +493,14 @@ class Book(unittest.TestCase):
             for alternative in re.findall(rf"!\[([^]]+)\]\([./]*{book.DRAWN}/", page.read_text()):
                 with self.subTest(page.name, alternative=alternative):
                     self.assertGreaterEqual(len(re.findall(r"\d[\d.,]*", alternative)), 2)
+
+    def test_every_word_of_a_legend_occurs(self):
+        words = 0
+        for file in sorted((ROOT / book.DRAWN).glob("*.svg")):
+            with self.subTest(file.name):
+                self.assertEqual(unexplained(file.read_text()), [])
+            words += file.read_text().count('width="11" height="11" class="edge"')
+        self.assertGreater(words, 30)
 
     def test_the_pages_show_what_is_recorded(self):
         """Beside `./run plots --check`: every picture is in a page, and the page's words are its own."""
