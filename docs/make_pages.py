@@ -192,7 +192,7 @@ def ladder_data(run, sections):
             "index": level.index, "name": level.name + (" *" if level.stale else ""), "speed": run.speed(level),
             "time": tables.duration(level.time()), "changed": level.json["changed"],
             "roof": f"{tables.percent(level.fraction)} of {run.json['roof']}" if level.fraction is not None else "",
-            "bound": str(memories.binding(run, level) or ""), "energy": level.energy, "link": f"#{section}" if section else "",
+            "bound": bound.explained if (bound := memories.binding(run, level)) else "", "energy": level.energy, "link": f"#{section}" if section else "",
             "dots": [{"memory": memory, "x": work / amount.bytes, "bytes": amount.bytes, "origin": amount.origin}
                      for memory, amount in moved.items()] or [{"memory": "", "x": work / problem["bytes"]}]})
     ceilings = [{"name": name, "value": value} for name, value in run.ceilings()]
