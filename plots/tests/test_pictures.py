@@ -512,7 +512,48 @@ class Pages(Folder):
             self.fill()
 
 
+def section_of(page, anchor):
+    """The text below the heading with this anchor, up to the next one of its size or larger; of no anchor the page's."""
+    text = page.read_text()
+    if not anchor:
+        return text
+    parts = re.split(r"^(#{1,4}) (.*)\n", text, flags=re.MULTILINE)
+    for at in range(1, len(parts), 3):
+        if re.sub(r"[^\w\- ]", "", parts[at + 1].lower().strip()).replace(" ", "-") == anchor:
+            found = parts[at + 2]
+            for size, _, body in zip(*[iter(parts[at + 3:])] * 3):
+                if len(size) <= len(parts[at]):
+                    break
+                found += body
+            return found
+    return ""
+
+
+def questions_without_picture(text, page):
+    """[question] of a table whose links lead to no section with a picture that exists, and how many questions there are."""
+    rows = [row.strip("|").split("|") for row in re.findall(r"^\|.*\?.*\|$", text, re.MULTILINE)]
+    found = []
+    for question, *_, links in rows:
+        sections = [((page.parent / path).resolve() if path else page, anchor)
+                    for path, anchor in re.findall(r"\]\(([^)\s#]*)#?([^)\s]*)\)", links)]
+        images = [file.parent / image for file, anchor in sections
+                  for image in re.findall(r'!\[[^]]+\]\(([^)\s]+)\)|<img src="([^"]+)"', section_of(file, anchor)) for image in filter(None, image)]
+        if not images or not all(image.exists() for image in images):
+            found.append(question.strip())
+    return found, len(rows)
+
+
 class Book(unittest.TestCase):
+    def test_each_question_leads_to_a_picture_that_exists(self):
+        page = ROOT / "docs/pictures.md"
+        text = page.read_text()
+        found, count = questions_without_picture(text, page)
+        self.assertEqual(found, [])
+        self.assertGreaterEqual(count, 10)
+        row = next(line for line in text.splitlines() if line.startswith("| what is a descriptor?"))
+        for wrong in (row.replace("#2--wgmma", "#5--warp_specialised"), row.replace("#2--wgmma", "#2--wgmm")):
+            self.assertEqual(questions_without_picture(text.replace(row, wrong), page), (["what is a descriptor?"], count))
+
     def test_an_alternative_carries_a_number(self):
         """It says what to see and how much, in its first sentence; no picture is only called what it is."""
         for page in (*(ROOT / "chapters").glob("*/*.md"), *(ROOT / "docs").glob("*.md")):
