@@ -59,6 +59,15 @@ function long() {
     && node.innerText.length / lines(node) > 80).slice(0, 3).map((node) => node.innerText.slice(0, 40));
 }
 
+// What the legends of live pictures have and nothing in them is drawn with.
+function idle() {
+  const look = (rect) => rect.getAttribute("fill") || rect.getAttribute("class");
+  return [...document.querySelectorAll(".twin svg")].flatMap((svg) => {
+    const drawn = new Set([...svg.querySelectorAll("g:not(.swatch) > rect")].map(look));
+    return [...svg.querySelectorAll("g.swatch > rect")].map(look).filter((one) => !drawn.has(one));
+  });
+}
+
 // [level, place among all dots] of the first dot of each level of a roofline.
 function dots() {
   const names = d3.selectAll(".explore a.mark").data().map((one) => one.level.name);
@@ -66,4 +75,4 @@ function dots() {
 }
 
 // Where the document of every page finds them.
-window.check = { cut, dots, faint, long, undrawn, showsSource };
+window.check = { cut, dots, faint, idle, long, undrawn, showsSource };

@@ -252,10 +252,17 @@ class Site:
             said = f"{twin.locator('strong').inner_text()} | {twin.locator('.lanes-says').inner_text()}"
             if expected not in said:
                 page.wrong(f"{kind} at {values} says {said!r}, not {expected!r}")
+            for look in page.evaluate("check.idle()"):
+                page.wrong(f"{kind} at {values}: the legend has {look}, and nothing is drawn so")
             if twin.locator("g[data-says]").count():
                 twin.locator("g[data-says]").first.hover(force=True)
                 if twin.locator(".lanes-says").inner_text() == said.split(" | ")[1]:
                     page.wrong(f"{kind}: hovering says nothing")
+            twin.evaluate("""node => { const cell = node.querySelector("svg > g");
+                cell.classList.add("swatch");
+                cell.firstChild.setAttribute("fill", "#123456"); }""")
+            if "#123456" not in page.evaluate("check.idle()"):
+                page.wrong(f"{kind}: a colour of a legend that nothing has is not found")
 
     def check_planted(self, names):
         """A page whose data were changed has no live picture of them, and says so."""

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Every link and image of the built site must lead to a file that is there, nothing may be fetched, and the first page
-with all that it loads has at most 300 KB."""
+"""Every link and image of the built site must lead to a file that is there, nothing may be fetched, the first page with all
+that it loads has at most 300 KB, and a level's text, code and picture are one click apart."""
 import re
 import sys
 from html.parser import HTMLParser
@@ -38,12 +38,33 @@ class Page(HTMLParser):
             self.folded.pop()
 
 
+HEADING = re.compile(r'<h\d[^>]*><a class="anchor" id="([^"]+)">')
+
+
+def one_click(name, text):
+    """A sentence for every level of a chapter's page whose code does not lead to its text and, where the page has pictures, to
+    one; and for every section about a level that does not lead to code on this page."""
+    page, parts = name.removesuffix(".html"), HEADING.split(text)
+    sections = list(zip(parts[1::2], parts[2::2]))
+    for anchor, body in sections:
+        if '<dl class="level-facts">' in body:
+            for kind, needed in (("text", True), ("shown", '<div class="picture"' in text)):
+                if needed and f'<a class="{kind}" href=' not in body:
+                    yield f"{name}: the code at #{anchor} has no link to its {'text' if kind == 'text' else 'picture'}"
+    code = [anchor for anchor, body in sections if '<dl class="level-facts">' in body]
+    for anchor, body in sections:
+        if code and re.match(rf"{page}-\d+--\w+$", anchor) and not any(f'{page}.html#{of}"' in body for of in code):
+            yield f"{name}: the section #{anchor} has no link to code on this page"
+
+
 def check(folder):
     pages, problems = {}, []
     for file in sorted(folder.glob("*.html")):
-        page = Page()
-        page.feed(file.read_text(encoding="utf-8"))
+        page, text = Page(), file.read_text(encoding="utf-8")
+        page.feed(text)
         pages[file.name] = page
+        if re.fullmatch(r"chapter_\d+\.html", file.name):
+            problems += one_click(file.name, text)
     for name, page in pages.items():
         for target in page.loads + page.links:
             if re.match(r"(https?:)?//", target):

@@ -89,9 +89,11 @@
     const note = add(panel, "div", { className: "explore-note" });
     const MARK = { dram: "●", l2: "■", shared: "▲" };
     const D3 = "Drawn with <a href='https://d3js.org'>D3</a> (BSD licence).";
-    const legend = (memories) => d3.values(memories).map((one) =>
+    const looks = (dots) => [["full: measured by ncu", "ncu"], ["open: counted", ""]].filter(([, of]) =>  // only what is there
+      dots.some(({ dot }) => dot.origin && (dot.origin === "ncu") === (of === "ncu"))).map(([text]) => text).join(", ");
+    const legend = (memories, dots) => d3.values(memories).map((one) =>
       `<span class=${one.memory}>${MARK[one.memory]}</span> ${one.name} ${plain(one.gbps)} GB/s`).join(", ") +
-      "; full: measured by ncu, open: counted. Hover or tap a dot, click it for its level; drag to move, Ctrl and wheel to zoom. " + D3;
+      (looks(dots) && "; " + looks(dots)) + ". Hover or tap a dot, click it for its level; drag to move, Ctrl and wheel to zoom. " + D3;
     let energy = null;  // the ladder whose energy is shown
     let shown = ladders.slice(0, 1), zoom = null, redraw = null, described = [], firstTap = false, hiding = 0;
 
@@ -146,7 +148,7 @@
         for (const one of ladder.memories) memories[one.memory] = one;
         for (const one of ladder.ceilings) ceilings[one.name] = one;
       }
-      note.innerHTML = legend(memories);
+      note.innerHTML = legend(memories, dots);
       const flops = shown[0].flops, slope = (one) => one.gbps * (flops ? 1e-3 : 1);
       const xs = dots.map((d) => d.dot.x).concat(shown.map((one) => one.algorithm));
       const ys = dots.map((d) => d.level.speed).concat(stars.map((d) => d.level.speed), d3.values(ceilings).map((c) => c.value));

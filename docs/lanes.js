@@ -211,7 +211,8 @@
         group.classList.add("at");
         svg.append(group);  // its outline above its neighbours
       }
-      says.textContent = lane === null ? (unit === "sector" ? "Filled bytes without a number move for nothing. " : "") +
+      const wasted = unit === "sector" && [...sectorsOf(request).values()].some((used) => used.size < SECTOR);
+      says.textContent = lane === null ? (wasted ? "Filled bytes without a number move for nothing. " : "") +
         "Hover or tap a lane, or step with the arrow keys." : describe(lane);
     }
 

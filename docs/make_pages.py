@@ -140,6 +140,11 @@ def figure(match, base, html_folder):
     return raw(f'<div class="figures" id="{name}">{"".join(images)}{data}</div>')
 
 
+def picture_id(file):
+    """The anchor of a picture on its page."""
+    return f"picture-{Path(file).stem}"
+
+
 def image(match, base, html_folder):
     """A picture of a README, which follows the colour scheme by itself; beside it what lanes.js and twins.js draw."""
     shown = re.search(r"!\[([^]\n]*)\]\(([^)\s]+)\)", match[0])
@@ -153,7 +158,7 @@ def image(match, base, html_folder):
     if live:
         data = json.dumps(live).replace("</", "<\\/").replace("](", "]\\u0028")  # no link
         script = f'<script type="application/json" class="{"twin" if "kind" in live else "request"}-data">{data}</script>'
-    return raw(f'<div class="picture"><a href="{name}"><img class="picture" loading="lazy" alt="{html.escape(shown[1])}" '
+    return raw(f'<div class="picture" id="{picture_id(source)}"><a href="{name}"><img class="picture" loading="lazy" alt="{html.escape(shown[1])}" '
                f'src="{name}"/></a>{script}</div>')
 
 
@@ -192,7 +197,7 @@ def ladder_data(run, sections):
             "index": level.index, "name": level.name + (" *" if level.stale else ""), "speed": run.speed(level),
             "time": tables.duration(level.time()), "changed": level.json["changed"],
             "roof": f"{tables.percent(level.fraction)} of {run.json['roof']}" if level.fraction is not None else "",
-            "bound": str(memories.binding(run, level) or ""), "energy": level.energy, "link": f"#{section}" if section else "",
+            "bound": bound.explained if (bound := memories.binding(run, level)) else "", "energy": level.energy, "link": f"#{section}" if section else "",
             "dots": [{"memory": memory, "x": work / amount.bytes, "bytes": amount.bytes, "origin": amount.origin}
                      for memory, amount in moved.items()] or [{"memory": "", "x": work / problem["bytes"]}]})
     ceilings = [{"name": name, "value": value} for name, value in run.ceilings()]
@@ -335,6 +340,64 @@ def wanted(info):
     return found
 
 
+@dataclass
+class Section:
+    """Of a chapter's README or notes."""
+    page: str
+    heading: str  # without its number signs
+    body: str
+
+    @property
+    def to(self):
+        return f"{self.page}.html#{self.page}-{slug(self.heading)}"
+
+    def pictures(self):
+        """[(link, alternative text)]"""
+        return [(f"{self.page}.html#{picture_id(image[2])}", image[1]) for mark in pictures.MARK.finditer(self.body)
+                if (image := re.search(r"!\[([^\]\n]*)\]\(([^)\s]+)\)", mark[0]))]
+
+
+@cache
+def texts(folder, page):
+    """The sections of a chapter's README and then of its notes, without its results."""
+    found = []
+    for name, of in (("README.md", page), ("notes.md", f"{page}_notes")):
+        if (folder / name).exists():
+            text = re.sub(f"{tables.BEGIN}.*?{tables.END}", "", (folder / name).read_text(), flags=re.DOTALL)
+            parts = re.split(r"^#{2,4} (.*)\n", text, flags=re.MULTILINE)
+            found += [Section(of, *part) for part in zip(parts[1::2], parts[2::2])]
+    return found
+
+
+def text_of(info, level, sections):
+    """The section that is about a level: the one with its name, or that links to its file, or is about its ladder."""
+    def links(section):
+        return any((info.path / target).resolve() == level.file for target in re.findall(r"\]\(([^)\s#]+)", section.body))
+    ways = (lambda section: re.search(rf"^\d+ · `?{re.escape(level.name)}`?$", section.heading) and links(section), links,
+            lambda section: {f"`{level.ladder}`", f"`{level.name}`"} & set(re.findall("`[^`]+`", section.heading)),
+            lambda section: f"`{level.ladder}`" in section.body)
+    for way in ways:
+        if section := next(filter(way, sections), None):
+            return section
+    raise SystemExit(f"make_pages: chapter {info.number}: no section is about {level.name} of {level.ladder}")
+
+
+def back_links(info, level):
+    """From the code of a level to its text and its picture, or to the nearest one on the way to it."""
+    sections = texts(info.path, f"chapter_{info.number}")
+    text = text_of(info, level, sections)
+    place, what = sections.index(text), "picture"
+    shown = text.pictures() or [one for section in sections for one in section.pictures()
+                                if re.search(rf"#picture-{level.ladder}-{level.name}-", one[0])]
+    if not shown:
+        what = "nearest picture"
+        before, after = ([one for section in part for one in section.pictures()] for part in (sections[:place], sections[place:]))
+        shown = before[-1:] or after[:1]
+    name = text.heading.replace("`", "")
+    rows = f'<dt>text</dt><dd><a class="text" href="{text.to}">{html.escape(name)}</a></dd>'
+    return rows + "".join(f'<dt>{what}</dt><dd><a class="shown" href="{to}">{html.escape(alternative)}</a></dd>' for to, alternative in shown)
+
+
 def level_sections(info, explained):
     """The code of a chapter, ladder by ladder."""
     out = []
@@ -348,6 +411,7 @@ def level_sections(info, explained):
         facts = [(what, getattr(level, what)) for what in ("changed", "expect", "cost")]
         rows = "".join(f"<dt>{what}</dt><dd>{html.escape(text)}</dd>" for what, text in facts if text)
         rows += measured(info, level) if order == 0 else ""
+        rows += back_links(info, level)
         blocks = [f'<dl class="level-facts">{rows}</dl>']
         marked = frozenset()
         previous = levels[index - 1] if index else None

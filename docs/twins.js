@@ -15,9 +15,11 @@
     constructor(svg) {
       this.svg = svg;
       this.y = 2;
+      this.looks = new Set();
     }
     cell(x, y, width, height, look, text = "", says = "") {
       const group = add(this.svg, "g", says ? { "data-says": says } : {}, true), fill = look.startsWith("#");
+      this.looks.add(look);
       add(group, "rect", { x, y, width: Math.max(width, 0.4), height, ...(fill ? { fill: look } : { class: look }) }, true);
       const size = Math.min(width < 20 ? 8.2 : 10.5, height);
       if (!text || text.length * size * 0.62 > width + 1) return;
@@ -27,11 +29,12 @@
     label(text, x = LEFT, y = this.y, look = "scale") {
       add(this.svg, "text", { x, y: y + 10, "font-size": 10.5, class: `left ${look}`, textContent: text }, true);
     }
-    legend(entries) {
+    legend(entries) {  // below what it explains: without what is not drawn
       this.y += 6;
       let x = LEFT;
-      for (const [look, text] of entries) {
+      for (const [look, text] of entries.filter((entry) => this.looks.has(entry[0]))) {
         this.cell(x, this.y, 11, 11, look);
+        this.svg.lastChild.classList.add("swatch");  // check_browser.js looks for it
         this.label(text, x + 15, this.y - 1);
         x += 27 + text.length * 6;
       }

@@ -41,17 +41,21 @@ def roofs_rows(first, other):
             yield [f"{name}, {units[name]}", *(significant(value) for value in values), f"{values[1] / values[0]:.2f}"]
 
 
-def chapter_rows(first, other, chapters):
-    """A row per chapter: the last level of its first ladder on both."""
+def last_levels(first, other, chapters):
+    """(run, its last level) of the first ladder of each chapter on both."""
     for info in chapters:
         runs = first.of_chapter(info.number)
         beside = runs and other.headline.get((info.number, runs[0].ladder))
-        if info.number == 0 or not beside or not beside.timed:
-            continue
-        for level, twin in [(runs[0].timed[-1], beside.timed[-1])]:
-            cells = [f"{significant(run.speed(one))} {run.unit}, {percent(one.fraction)}" if one.fraction else
-                     f"{significant(run.speed(one))} {run.unit}" for run, one in ((runs[0], level), (beside, twin))]
-            yield [info.number, code(runs[0].ladder), code(level.name), *cells, f"{beside.speed(twin) / runs[0].speed(level):.2f}"]
+        if info.number > 0 and beside and beside.timed:
+            yield (runs[0], runs[0].timed[-1]), (beside, beside.timed[-1])
+
+
+def chapter_rows(lasts):
+    """A row per chapter."""
+    for (run, level), (beside, twin) in lasts:
+        cells = [f"{significant(of.speed(one))} {of.unit}, {percent(one.fraction)}" if one.fraction else
+                 f"{significant(of.speed(one))} {of.unit}" for of, one in ((run, level), (beside, twin))]
+        yield [run.chapter, code(run.ladder), code(level.name), *cells, f"{beside.speed(twin) / run.speed(level):.2f}"]
 
 
 def step_rows(first, other):
@@ -65,13 +69,18 @@ def step_rows(first, other):
             yield [*where(run, level), said(level), said(twin)]
 
 
-def bound_rows(first, other):
-    """A row per level that comes closest to another roof, or reaches it only on one. A kernel moves the same bytes on
-    both: those that Nsight Compute counted on either serve for both."""
+def other_bounds(first, other):
+    """(run, level, binding on both) of each level that comes closest to another roof, or reaches it only on one. A kernel
+    moves the same bytes on both: those that Nsight Compute counted on either serve for both."""
     for run, beside, level, twin in paired(first, other):
         one, two = memories.binding(run, level), memories.binding(beside, with_bytes_of(twin, level))
         if one and two and (one.name != two.name or one.reached != two.reached):
-            yield [*where(run, level), f"{one.name}, {percent(one.fraction)}", f"{two.name}, {percent(two.fraction)}"]
+            yield run, level, one, two
+
+
+def bound_rows(bounds):
+    for run, level, *both in bounds:
+        yield [*where(run, level), *(f"{one.name}, {percent(one.fraction)}" for one in both)]
 
 
 def with_bytes_of(level, measured):
@@ -96,15 +105,18 @@ def text(every, chapters):
         parts.append(f"{device['device']['name']}, {device['date'][:10]}, commit {device['commit']}; the same code, medians of "
                      "cold runs.")
         step = ["", "ladder", "level"]
-        for title, header, align, rows in (
-                (f"**Roofs of {names[0]} and {names[1]}**", ["roof", *names, "ratio"], "lrrr", roofs_rows(first, other)),
-                ("**The last level of each chapter**", [*step, *names, "ratio"], "rllrrr", chapter_rows(first, other, chapters)),
+        lasts, bounds = list(last_levels(first, other, chapters)), list(other_bounds(first, other))
+        above = [memories.above_100(level.fraction for both in lasts for _, level in both),
+                 memories.above_100(bindings=[one for _, _, *both in bounds for one in both])]
+        for title, header, align, rows, below in (
+                (f"**Roofs of {names[0]} and {names[1]}**", ["roof", *names, "ratio"], "lrrr", roofs_rows(first, other), ""),
+                ("**The last level of each chapter**", [*step, *names, "ratio"], "rllrrr", chapter_rows(lasts), above[0]),
                 ("**Steps with another verdict**", [*step, *(f"vs previous, {name}" for name in names)], "rllrr",
-                 step_rows(first, other)),
+                 step_rows(first, other), ""),
                 ("**Levels that come closest to another roof, or reach it on one of the two only**", [*step, *names], "rllrr",
-                 bound_rows(first, other)),
+                 bound_rows(bounds), above[1]),
                 (f"**Claims made for {names[0]} that do not hold on {names[1]}**", [*step, "claim", "measured"], "rlllr",
-                 claim_rows(first, other))):
+                 claim_rows(first, other), "")):
             rows = list(rows)
-            parts += [title, table(header, rows, align) if rows else "None."]
+            parts += [title, table(header, rows, align) if rows else "None.", *filter(None, [below])]
     return "\n\n".join(parts)

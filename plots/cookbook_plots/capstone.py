@@ -380,6 +380,7 @@ def page(capstone):
         if timed:
             parts.append(html_table(["", "level", "time", run.unit, "of roof", "vs previous", "vs library", "check"],
                                     ladder_rows(run)))
+            parts += [f'<p class="small">{text(above)}</p>'] if (above := tables.above_100(run)) else []
         parts.append(html_table(["", "level", "changed", "predicted", "measured", "check"], level_rows(run, timed)))
         parts += [f"<figure>{drawn[name]}</figure>" for kind in ("ladder", "roofline", "sweep", "traffic")
                   if (name := f"{ladder.name}-{kind}") in drawn]

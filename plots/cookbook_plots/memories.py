@@ -14,6 +14,7 @@ NAMES = {"dram": "device memory", "l2": "L2", "shared": "L1 / shared"}
 NCU, COUNTED, AT_MOST, ONCE = "ncu", "counted", "at most", "each byte once"
 REACHED = 0.8  # of a roof: it binds
 WAVEFRONT, SECTOR = 128, 32  # bytes
+MERGED = "the GPU merges requests, so more is asked for than moves"
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,11 @@ class Binding:
             return f"asks {self.name} for {100 * self.fraction:.0f} % of {value}{origin}"
         verdict = "bound by" if self.reached else "no roof reached, nearest"
         return f"{verdict} {self.name}: {100 * self.fraction:.0f} % of {value}{origin}"
+
+    @property
+    def explained(self):
+        """In words, and why it is above 100 % where it is."""
+        return f"{self}: {MERGED}" if self.fraction > ROOF_LIMIT else str(self)
 
 
 def shared_bytes(values):
@@ -166,6 +172,20 @@ def binding(run, level, roofs=None):
     if (run.counts_flops or run.counts_own) and run.roof_value:
         found.append(Binding(run.json["roof"], run.speed(level) / run.roof_value, run.roof_value, run.unit, ""))
     return max(found, key=lambda one: one.fraction, default=None)
+
+
+def above_100(fractions=(), bindings=(), libraries=(), roof=""):
+    """Why a table has more than 100 % of a roof, a sentence per kind of cell; "" where it has not. `fractions`: those of
+    levels; `libraries`: [(name, fraction of `roof`)]."""
+    shown = [*filter(None, fractions), *(bound.fraction for bound in bindings), *(part for _, part in libraries if part)]
+    asked = sorted({bound.name for bound in bindings if bound.fraction > ROOF_LIMIT})
+    faster = [name for name, part in libraries if part and part > ROOF_LIMIT]
+    sentences = [f"Above 100 %, {' and '.join(asked)}: {MERGED}."] if asked else []
+    if faster:
+        sentences.append(f"Above 100 %, {' and '.join(faster)}: {'they are' if len(faster) > 1 else 'it is'} not limited by {roof}.")
+    if any(part <= ROOF_LIMIT and round(100 * part) > 100 for part in shown):
+        sentences.append(f"101 to {100 * ROOF_LIMIT:.0f} %: noise, because speed and roof are two measurements.")
+    return " ".join(sentences)
 
 
 def not_measured(run, roofs):

@@ -239,7 +239,7 @@ def make(options):
     for run in runs:
         for level in run.timed:
             if bound := memories.binding(run, level):
-                print(f"{identifier(*key_of(run))} {level.name}: {bound}")
+                print(f"{identifier(*key_of(run))} {level.name}: {bound.explained}")
     print(f"drew {len(names)} figure{'s' if len(names) != 1 else ''} in {out}: {', '.join(names)}" if names else "drew nothing")
 
 

@@ -75,7 +75,7 @@ class Kernel:
     def binding(self, roofs):
         """What it comes closest to, in words; "" where no roof is known."""
         nearest = max(self.fractions(roofs), key=lambda one: one[1], default=None)
-        return str(memories.Binding(*nearest, memories.NCU)) if nearest else ""
+        return memories.Binding(*nearest, memories.NCU).explained if nearest else ""
 
 
 def short(name):

@@ -81,17 +81,26 @@ def limit_text(run):
     levels = [level for level in run.timed if memories.binding(run, level)]
     if not levels:
         return ""
-    merged = " Above 100 %: the GPU merges requests, so more is asked for than moves." if any(
-        memories.binding(run, level).fraction > memories.ROOF_LIMIT for level in levels) else ""
-    return (f"{code(levels[-1].name)}: {memories.binding(run, levels[-1])}. *limited by* names the roof that a level comes "
-            f"closest to, in bold where it reaches 80 % of it ([how the bytes are known](../../docs/measuring.md)).{merged}")
+    return (f"{code(levels[-1].name)}: {memories.binding(run, levels[-1]).explained}. *limited by* names the roof that a level comes "
+            "closest to, in bold where it reaches 80 % of it ([how the bytes are known](../../docs/measuring.md)).")
+
+
+def above_100(run):
+    """Below a table of a ladder: why some of its percentages are above 100."""
+    return memories.above_100([level.fraction for level in run.timed],
+                              [bound for level in run.timed if (bound := memories.binding(run, level))],
+                              [(other["name"], library_fraction(run, other)) for other in run.references], run.json["roof"])
+
+
+def library_fraction(run, other):
+    return run.speed_of_time(other["time_us"]["median"]) / run.roof_value if run.roof_value else None
 
 
 def reference_cells(run, other):
     """Time, speed and fraction of the roof of a library."""
     speed = run.speed_of_time(other["time_us"]["median"])
     return (duration(other["time_us"]["median"]), significant(speed),
-            percent(speed / run.roof_value if run.roof_value else None))
+            percent(library_fraction(run, other)))
 
 
 def note_on_stale(things):
@@ -121,6 +130,8 @@ def ladder_table(run):
     skipped = [f"{code(level.name)} {level.json['status']}" + (f": {level.json['reason']}" if level.json.get("reason") else "")
                for level in run.levels if not level.timed]
     parts = [table(["", "level", *headers], rows, "rl" + "".join(align)), below + "."]
+    if above := above_100(run):
+        parts.append(above)
     if skipped:
         parts.append(f"Not timed: {'; '.join(skipped)}.")
     return "\n\n".join(parts + note_on_stale(run.levels))
@@ -136,7 +147,8 @@ def roofs_table(runs):
         rows.append([code(run.ladder) + mark(level.stale), run.json["title"], *cells])
     return "\n\n".join([table(["ladder", "unit", "time", "cold", "roof", "cold, of roof"], rows, "llrrrr"),
                         f"{conditions(runs[0], with_problem=False)}; median of cold runs; the roof is measured hot where the "
-                        "unit is on the chip.", *note_on_stale(level for run in runs for level in run.levels)])
+                        "unit is on the chip.", *filter(None, [memories.above_100(level.fraction for run in runs for level in run.timed)]),
+                        *note_on_stale(level for run in runs for level in run.levels)])
 
 
 def contestants_table(cases, key, corner, label, is_ours, text_of, device):
@@ -235,7 +247,7 @@ def gain_over_sizes(results, run):
 
 def book_text(chapters, results, figures):
     """What stands between the markers of the README of the book."""
-    parts, rows, notes, any_stale = [], [], [], False
+    parts, rows, notes, fractions, any_stale = [], [], [], [], False
     if results and "book-roofline" in figures:
         parts.append(picture(f"plots/figures/{results.gpu}/book-roofline",
                              "Every chapter's first and last level under the roofs of the GPU"))
@@ -252,6 +264,7 @@ def book_text(chapters, results, figures):
             rows.append([info.number, link, "measured roofs", ", ".join(found) or "-", "", ""])
             continue
         first, last = run.timed[0], run.timed[-1]
+        fractions.append(last.fraction)
         any_stale |= first.stale or last.stale
         reference = last.json.get("vs_reference")
         versus = f"{reference['ratio']:.2f}x {reference['name']}" if reference else "-"
@@ -292,6 +305,8 @@ def book_text(chapters, results, figures):
     else:
         parts.append("No results are committed yet: `./run` on a GPU prints them.")
     parts += notes
+    if above := memories.above_100(fractions):
+        parts.append(above)
     if any_stale:
         parts.append(f"{STALE_NOTE}.")
     return "\n\n".join(parts)
@@ -300,7 +315,8 @@ def book_text(chapters, results, figures):
 def reached(run, level):
     """Speed and, where it is known, fraction of the roof of a level, in words."""
     speed = f"{significant(run.speed(level))} {run.unit}"
-    return [speed] + ([f"{percent(level.fraction)} of {run.json['roof']}"] if level.fraction is not None else [])
+    noise = " (noise)" if memories.above_100([level.fraction]) else ""
+    return [speed] + ([f"{percent(level.fraction)} of {run.json['roof']}{noise}"] if level.fraction is not None else [])
 
 
 def measured_text(results, info, ladder, name):

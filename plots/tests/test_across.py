@@ -6,7 +6,7 @@ import unittest
 from cookbook_plots import across, book
 from cookbook_plots.results import Results
 from .fixtures import Folder
-from .test_plots import document
+from .test_plots import document, not_explained
 
 
 class Across(Folder):
@@ -43,6 +43,14 @@ class Across(Folder):
         self.assertRegex(text, rf"{name} \| time: at least 1\.3x the previous level \| 1\.010 \|")
         self.assertRegex(text, r"\| 1 \| `copy` \| `strided` \| device memory, [\d.]+ % \| device memory, [\d.]+ % \|")
         self.assertEqual(text.count("\n\nNone."), 1, text)  # no chapter is listed
+
+    def test_more_than_100_percent_is_explained_below_the_table(self):
+        def change(run):
+            run["levels"][0]["time_us"]["median"] /= 12
+        text = self.text(change)
+        self.assertRegex(text, r"\| device memory, 1[1-9]\d % \|")
+        self.assertEqual(not_explained(text), [])
+        self.assertEqual(len(not_explained(text.replace("Above 100 %", ""))), 1)
 
     def test_another_size_is_not_compared(self):
         def change(run):

@@ -184,6 +184,14 @@ class Capstone(Folder):
         for name in LEVELS:
             self.assertIn(f"· <code>{name}</code></th>", page)  # its claims
 
+    def test_more_than_the_roof_is_explained_below_the_table(self):
+        run = timed_run()
+        self.write("gpu.json", run)
+        self.assertNotIn("noise, because", self.report())
+        run["levels"][1]["roof_fraction"] = 1.02
+        self.write("gpu.json", run)
+        self.assertIn("101 to 103 %: noise, because", self.report().split("102 %")[1].split("<h2>")[0])
+
     def test_what_is_unexplained_is_listed(self):
         run = timed_run()
         run["levels"][1]["claims"][0] |= {"holds": False, "measured": "31"}

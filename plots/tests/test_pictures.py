@@ -5,13 +5,14 @@ import re
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 from xml.etree import ElementTree
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import draw
 from cookbook_plots.pictures import banks, book, sectors
 from cookbook_plots.pictures.requests import Request
-from cookbook_plots.pictures.svg import EM, WIDTH, colours
+from cookbook_plots.pictures.svg import EM, WIDTH, Picture, colours
 
 from .fixtures import Folder, said
 
@@ -56,6 +57,36 @@ GLOBAL = {
     "far apart": request((100_000 * lane for lane in LANES), 32, 4, "global"),
     "one word": request((64 for lane in LANES), 1, 1, "global"),
 }
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+PAINTED = ("waste", "off", "faint")  # classes of rectangles; the others are outlines
+
+
+def looks_of(rect):
+    return rect.get("fill") or rect.get("class") or ""
+
+
+def unexplained(svg, per_unit=4):
+    """The words of an SVG's legend whose colour is nowhere to be seen. Paints its rectangles one over the other."""
+    root = ElementTree.fromstring(svg)
+    parts = [part for part in root if part.tag in (f"{SVG}rect", f"{SVG}text")]
+    legend, painted = [], []
+    for part, outline, text in zip(parts, parts[1:] + [root], parts[2:] + [root, root]):
+        swatch = part.tag == f"{SVG}rect" and (part.get("width"), part.get("height")) == ("11", "11")
+        if swatch and looks_of(outline) == "edge" and text.tag == f"{SVG}text" and looks_of(part) != "edge":
+            legend.append((looks_of(part), text.text))
+        elif part.tag == f"{SVG}rect" and (looks_of(part).startswith("#") or looks_of(part) in PAINTED):
+            painted.append(part)
+    width, height = (int(float(size) * per_unit) + 1 for size in root.get("viewBox").split()[2:])
+    canvas = [[""] * width for _ in range(height)]
+    for part in painted:
+        left, top, right, bottom = (round(per_unit * sum(float(part.get(key)) for key in keys))
+                                    for keys in (("x",), ("y",), ("x", "width"), ("y", "height")))
+        for line in canvas[top:bottom]:
+            line[left:right] = [looks_of(part)] * (right - left)
+    seen = set().union(*canvas)
+    return [text for look, text in legend if look not in seen]
 
 
 def picture(data):
@@ -106,6 +137,27 @@ class Pictures(unittest.TestCase):
         svg = picture(GLOBAL["a tail"]).svg()
         self.assertEqual(svg.count('class="faint dash"'), 12)
         self.assertIn("Lanes 20 to 31 are inactive.", svg)
+
+    def test_a_legend_explains_what_can_be_seen(self):
+        for name, data in {**SHARED, **GLOBAL}.items():
+            with self.subTest(name):
+                self.assertEqual(unexplained(picture(data).svg()), [])
+        self.assertIn(">does not move<", picture(GLOBAL["misaligned"]).svg())
+        self.assertNotIn(">does not move<", picture(GLOBAL["coalesced"]).svg())
+
+    def test_what_is_not_drawn_or_hidden_has_no_legend(self):
+        drawn = Picture("", "")
+        drawn.rect(8, 0, 40, 10, "off")
+        for left in (8, 28):
+            drawn.rect(left, 0, 20, 10, fill="#0072B2")
+        drawn.rect(60, 0, 40, 10, "waste")
+        drawn.rect(60, 0, 30, 10, fill="#E69F00")
+        drawn.y = 20
+        drawn.legend([("off", "hidden"), ("#0072B2", "above"), ("waste", "in part"), ("#009E73", "nowhere")])
+        self.assertEqual(re.findall(">([a-z ]+)</text>", drawn.svg()), ["above", "in part"])
+        with mock.patch.object(Picture, "shows", return_value=True):
+            drawn.legend([("off", "hidden"), ("#009E73", "nowhere")])
+        self.assertEqual(unexplained(drawn.svg()), ["hidden", "nowhere"])
 
     def test_light_dark_and_words(self):
         for data in (*SHARED.values(), *GLOBAL.values()):
@@ -336,11 +388,37 @@ class Sidebars(Folder):
         for stages, speed in ((2, 348.6), (3, 900.0)):
             self.refused("gemm-stages", lambda data: data["tflops"].update({str(stages): speed}), f"{stages} stages: drawn as 69")
 
-    def test_speeds_of_stages_are_those_of_the_sidebar(self):
-        printed = (ROOT / "plots/results/h200/sidebars/chapter-6-depth.txt").read_text()
-        found = dict(re.findall(r"waits for each batch, (\d) stages +([\d.]+)", printed))
-        self.assertEqual(json.loads(book.recorded(ROOT, "gemm-stages").read_text())["tflops"],
-                         {stages: float(speed) for stages, speed in found.items()})
+    def test_a_number_that_is_only_shown_is_compared_with_its_source(self):
+        """Each is changed alone, by as little as is wrong; what else checks it first may refuse it, too."""
+        for name, *way, wrong, text in (
+                ("raster-waves", "sms", 131, "SMs: 131; the device of .*chapter-7.json: 132"),
+                ("raster-waves", "size", [8192, 8192, 4096], r"size: .*4096.; l2_order of .*: .8192, 8192, 8192"),
+                ("raster-waves", "size", 0, 8320, "size: .*8320"),
+                ("raster-waves", "tile", [128, 128], "its tiles read 3 and 64 panels|tile: .*; level two_consumers"),
+                ("attention-schedule", "chunk_cost", 5, "cost of a chunk: 5; .*key_chunks.hpp: 4"),
+                ("attention-schedule", "tokens", 1000, "tokens: 1000; .*sidebar_schedule.cu: 1024"),
+                ("gemm-order", "levels", 1, "tracks", "copies by TMA", 2, 3, 32752, "bytes of a copy, pipeline: 32752; .*per k-block: 32768|incomplete"),
+                ("gemm-order", "levels", 0, "size", [128, 128, 448], "size of swizzle_128: .*; plots/pictures.sh: .128, 128, 384"),
+                ("tensor-memory", "tiles", 0, "blocks", 0, "columns_of_c", [1, 256], "columns of C, two_accumulators, block 0: .1, 256"),
+                ("tensor-memory", "tiles", 1, "blocks", 1, "columns_of_c", [0, 128], "columns of C, pairs, block 1: .0, 128"),
+                ("gemm-timeline", "levels", 0, "size", [4608, 2816, 2048], "size of static: .*; plots/timelines.sh: .4608, 2816, 1024"),
+                ("attention-timeline", "levels", 2, "size", 3, 3000, "size of split_softmax: .*3000"),
+                ("gemm-timeline", "levels", 0, "overhead", 5.2, "overhead of static: 1; .*divided by the overhead: 1.88"),
+                ("gemm-timeline", "levels", 1, "overhead", 1.8, "overhead of ping_pong: 0.7; .*: 0.5"),
+                ("attention-timeline", "levels", 1, "overhead", 5.1, "overhead of ping_pong: 1; .*: 2.8"),
+                ("gemm-stages", "size", [4096, 4096, 8192], "size: 4096 x 4096 x 8192; sidebars/chapter-6-depth.txt: 4096 x 4096 x 4096|explain it"),
+                ("gemm-stages", "tflops", "2", 616.7, "TFLOP/s with 2 stages: 616.7; .*: 616.6"),
+                ("gemm-stages", "sms", 66, "SMs: 66; .*: 132"),
+                ("gemm-stages", "tile", [128, 128, 64], "tile: .*; level two_consumers: .128, 256, 64"),
+                ("mma-zoom", "size", [4096, 8192], "size: .4096, 8192.; .*sidebar_fragments.cu: .8192, 8192"),
+                ("promotion", "rows", 3, "errors", 1, 1.2e-4, "errors at K = 4096: .*1.20e-04.*; sidebars/chapter-12-promotion.txt: .*1.03e-04")):
+            def change(data, way=way, wrong=wrong):
+                *to, last = way
+                for key in to:
+                    data = data[key]
+                data[last] = wrong
+            with self.subTest(name, way=way):
+                self.refused(name, change, text)
 
     def test_a_wrong_schedule_is_refused(self):
         for key, wrong, text in (("key_tiles", 7, "query tile 7 of head 2 visits 7 key tiles; its last query sees keys of 8"),
@@ -434,13 +512,62 @@ class Pages(Folder):
             self.fill()
 
 
+def section_of(page, anchor):
+    """The text below the heading with this anchor, up to the next one of its size or larger; of no anchor the page's."""
+    text = page.read_text()
+    if not anchor:
+        return text
+    parts = re.split(r"^(#{1,4}) (.*)\n", text, flags=re.MULTILINE)
+    for at in range(1, len(parts), 3):
+        if re.sub(r"[^\w\- ]", "", parts[at + 1].lower().strip()).replace(" ", "-") == anchor:
+            found = parts[at + 2]
+            for size, _, body in zip(*[iter(parts[at + 3:])] * 3):
+                if len(size) <= len(parts[at]):
+                    break
+                found += body
+            return found
+    return ""
+
+
+def questions_without_picture(text, page):
+    """[question] of a table whose links lead to no section with a picture that exists, and how many questions there are."""
+    rows = [row.strip("|").split("|") for row in re.findall(r"^\|.*\?.*\|$", text, re.MULTILINE)]
+    found = []
+    for question, *_, links in rows:
+        sections = [((page.parent / path).resolve() if path else page, anchor)
+                    for path, anchor in re.findall(r"\]\(([^)\s#]*)#?([^)\s]*)\)", links)]
+        images = [file.parent / image for file, anchor in sections
+                  for image in re.findall(r'!\[[^]]+\]\(([^)\s]+)\)|<img src="([^"]+)"', section_of(file, anchor)) for image in filter(None, image)]
+        if not images or not all(image.exists() for image in images):
+            found.append(question.strip())
+    return found, len(rows)
+
+
 class Book(unittest.TestCase):
+    def test_each_question_leads_to_a_picture_that_exists(self):
+        page = ROOT / "docs/pictures.md"
+        text = page.read_text()
+        found, count = questions_without_picture(text, page)
+        self.assertEqual(found, [])
+        self.assertGreaterEqual(count, 10)
+        row = next(line for line in text.splitlines() if line.startswith("| what is a descriptor?"))
+        for wrong in (row.replace("#2--wgmma", "#5--warp_specialised"), row.replace("#2--wgmma", "#2--wgmm")):
+            self.assertEqual(questions_without_picture(text.replace(row, wrong), page), (["what is a descriptor?"], count))
+
     def test_an_alternative_carries_a_number(self):
         """It says what to see and how much, in its first sentence; no picture is only called what it is."""
         for page in (*(ROOT / "chapters").glob("*/*.md"), *(ROOT / "docs").glob("*.md")):
             for alternative in re.findall(rf"!\[([^]]+)\]\([./]*{book.DRAWN}/", page.read_text()):
                 with self.subTest(page.name, alternative=alternative):
                     self.assertGreaterEqual(len(re.findall(r"\d[\d.,]*", alternative)), 2)
+
+    def test_every_word_of_a_legend_occurs(self):
+        words = 0
+        for file in sorted((ROOT / book.DRAWN).glob("*.svg")):
+            with self.subTest(file.name):
+                self.assertEqual(unexplained(file.read_text()), [])
+            words += file.read_text().count('width="11" height="11" class="edge"')
+        self.assertGreater(words, 30)
 
     def test_the_pages_show_what_is_recorded(self):
         """Beside `./run plots --check`: every picture is in a page, and the page's words are its own."""

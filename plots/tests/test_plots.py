@@ -3,6 +3,7 @@
 all chapters to have results."""
 import copy
 import json
+import re
 import subprocess
 import sys
 import unittest
@@ -36,6 +37,22 @@ def save_light(figure, files, folder, png_folder, name, theme, digest):
     else:
         file.write_text(f"<dc:identifier>sha256:{digest}</dc:identifier>\n")
     style.plt.close(figure)
+
+
+def not_explained(text):
+    """[cell] of the tables of a page with more than 100 % of a roof, of which the lines below the table do not say why."""
+    found, parts = [], re.split(r"((?:^\|.*\n)+)", text, flags=re.MULTILINE)
+    for rows, below in zip(parts[1::2], parts[2::2]):
+        for row in rows.splitlines():
+            cells = [cell.strip(" *`†‡§") for cell in row.strip("|").split("|")]
+            for cell in cells:
+                if not (above := re.search(r"(?:(.*?),? )?(\d{3,}) %", cell)) or int(above[2]) <= 100:
+                    continue
+                names = [above[1]] if above[1] else [cell for cell in cells[:3] if cell]
+                noise = int(above[2]) <= 103 and "noise, because" in below
+                if not noise and not any(re.search(rf"Above 100 %, (.+ and )?{re.escape(name)}( and .+)?: ", below) for name in names):
+                    found.append(cell)
+    return found
 
 
 class Book(Folder):
@@ -553,6 +570,33 @@ class Choosing(Book):
         for ladder, memory in (("l2", "l2"), ("shared", "shared")):
             run = results.headline[(0, ladder)]
             self.assertEqual({name: one.bytes for name, one in memories.moved(run, run.levels[0]).items()}, {memory: 8e6})
+
+    def test_more_than_100_percent_of_a_roof_is_explained_below_its_table(self):
+        content, run = self.content()
+        run["levels"][0]["roof_fraction"] = 1.02
+        run["references"][0]["time_us"]["median"] = 1.5
+        self.write(content)
+        run = self.headline()
+        run.levels[1].measured_bytes = {"l2": 1.14 * 8000e9 * 2.2e-6}
+        table = tables.ladder_table(run)
+        self.assertEqual(not_explained(table), [])
+        for sentence, cell in (("Above 100 %, L2: the GPU merges requests", "L2 114 %"), ("101 to 103 %: noise, because", "102 %"),
+                               ("Above 100 %, cudaMemcpy: it is not limited by HBM copy", "137 %")):
+            self.assertEqual(not_explained(table.replace(sentence, "")), [cell])
+        self.assertRegex(tables.limit_text(run), r"asks L2 for 114 % of 8.0 TB/s \(ncu\): the GPU merges requests")
+        self.assertEqual(tables.reached(run, run.levels[0])[1], "102 % of HBM copy (noise)")
+        run.levels[0].json["roof_fraction"], run.levels[1].measured_bytes, run.references[0]["time_us"]["median"] = 0.1, {}, 2.1
+        self.assertEqual((tables.above_100(run), not_explained(tables.ladder_table(run))), ("", []))
+
+    def test_the_pages_explain_more_than_100_percent_of_a_roof(self):
+        pages, named = [book.ROOT / "README.md", book.ROOT / "docs/gpus.md", *(book.ROOT / "chapters").glob("*/README.md")], 0
+        for page in pages:
+            text = page.read_text()
+            written = text[text.find(tables.BEGIN):text.find(tables.END)] if tables.BEGIN in text else ""
+            with self.subTest(page.parent.name):
+                self.assertEqual(not_explained(written), [])
+            named += len(not_explained(re.sub("Above 100 %|noise, because", "", written)))
+        self.assertGreater(named, 10)
 
     def product(self):
         """A run of a GEMM timed at (1024, 2048, 4096) and traced at (128, 256, 64)."""

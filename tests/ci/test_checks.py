@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The checks of this folder, each with a right input and one on which it must fail."""
 import dataclasses
+import re
 import shutil
 import sys
 import tempfile
@@ -213,6 +214,22 @@ class Site(Tree):
         self.assertEqual(len(self.check('<script src="https://example.org/x.js"></script>')), 1)
 
 
+    CHAPTER = ('<h2><a class="anchor" id="chapter_3-1--tile"></a>1</h2><a href="chapter_3.html#chapter_3_level_1_tile">level_1_tile.cuh</a>'
+               '<div class="picture" id="picture-a"></div><h2><a class="anchor" id="chapter_3_level_1_tile"></a>1</h2>'
+               '<dl class="level-facts"><dd><a class="text" href="chapter_3.html#chapter_3-1--tile">1</a></dd>'
+               '<dd><a class="shown" href="chapter_3.html#picture-a">a</a></dd></dl>')
+
+    def test_text_code_and_picture_of_a_level_are_one_click_apart(self):
+        def found(text):
+            self.write("chapter_3.html", text)
+            return self.check("")
+        self.assertEqual(found(self.CHAPTER), [])
+        for link, sentence in (("text", "has no link to its text"), ("shown", "has no link to its picture")):
+            self.assertRegex("".join(found(self.CHAPTER.replace(f'class="{link}"', ""))), sentence)
+        without = self.CHAPTER.replace('href="chapter_3.html#chapter_3_level_1_tile"', "")
+        self.assertEqual(found(without), ["chapter_3.html: the section #chapter_3-1--tile has no link to code on this page"])
+        self.assertIn("#picture-a: no such anchor", "".join(found(self.CHAPTER.replace('id="picture-a"', ""))))
+
     def test_a_heavy_first_page_fails(self):
         for name, size in (("a.css", 150_000), ("a.svg", 140_000), ("a-dark.svg", 140_000), ("b.svg", 140_000)):
             self.write(name, "x" * size)
@@ -269,6 +286,20 @@ class Pages(unittest.TestCase):
         self.assertEqual(found["smem_swizzle"], ["no_swizzle", "swizzle_32", "swizzle_64", "swizzle_128"])
         self.assertEqual(found["l2_order"], ["tma_store", "grouped_4", "hilbert", "multicast"])  # grouped_8 is grouped_4's
         self.assertEqual(make_pages.wanted(dataclasses.replace(info, number=99)), {})
+
+    def test_the_code_of_a_level_leads_to_its_text_and_its_picture(self):
+        chapters = {info.number: info for info in make_pages.book.chapters()}
+
+        def links(number, name):
+            level = next(level for *_, level in make_pages.shown_levels(chapters[number]) if level.name == name)
+            return re.findall(r'<dt>([a-z ]+)</dt><dd><a class="\w+" href="([^"]+)"', make_pages.back_links(chapters[number], level))
+        self.assertEqual(links(6, "pipeline"), [("text", "chapter_6.html#chapter_6-4--pipeline"),
+                                                ("picture", "chapter_6.html#picture-gemm-order-stage")])
+        self.assertEqual(links(6, "one_in_flight")[1][0], "nearest picture")
+        self.assertEqual(links(3, "b_at_lane_k")[0][1], "chapter_3_notes.html#chapter_3_notes-broadcast-what-is-not-a-conflict")
+        level = dataclasses.replace(next(make_pages.shown_levels(chapters[6]))[3], name="mine", ladder="mine", file=Path("mine.cuh"))
+        with self.assertRaisesRegex(SystemExit, "no section is about mine of mine"):
+            make_pages.back_links(chapters[6], level)
 
     def test_a_link_to_nowhere_fails(self):
         with self.assertRaises(SystemExit):

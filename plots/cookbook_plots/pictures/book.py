@@ -10,7 +10,7 @@ from collections import defaultdict
 
 from .. import book
 from ..results import ResultError, of_the_right_form
-from . import attention, banks, descriptor, pipeline, promotion, sectors, softmax, start, sums, swizzle, tensor_memory, timeline, waves, zoom
+from . import attention, banks, descriptor, pipeline, promotion, sectors, softmax, sources, start, sums, swizzle, tensor_memory, timeline, waves, zoom
 from .requests import LANES, MEMORIES, Request
 
 RECORDED, DRAWN = "plots/results/simt/pictures", "plots/figures/pictures"
@@ -97,6 +97,7 @@ def pictures(file, words=(), root=book.ROOT):
     document = read(file)
     with of_the_right_form(f"{file}: not the data of a picture (docs/pictures.md)"):
         found = KINDS[document["kind"]](document, list(words), root)
+        sources.check(document, root)
     if not found:
         raise ResultError(f"{file}: nothing in it is called {' '.join(words)!r}" if words else f"{file}: no request in it")
     return {"-".join(filter(None, (file.stem, name))): picture for name, picture in found.items()}

@@ -29,10 +29,7 @@ def draw(request):
                 _used_bytes(picture, request, (row * LINE + sector * SECTOR), x_of, sector * SECTOR)
                 picture.rect(left, picture.y, width, HEIGHT, "edge")
         picture.y += HEIGHT + 2
-    entries = [(USED, "used")]
-    if len(used) < moved:
-        entries.append(("waste", "moves for nothing"))
-    picture.legend(entries + [("faint", "does not move")])
+    picture.legend([(USED, "used"), ("waste", "moves for nothing"), ("faint", "does not move")])
     distinct = len(set(request.lanes.values()))
     if distinct < len(request.lanes):
         picture.paragraph(f"Lanes share {'one address' if distinct == 1 else f'{distinct} addresses'}; the first lane is named.")

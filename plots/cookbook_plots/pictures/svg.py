@@ -11,6 +11,8 @@ WIDTH, MARGIN = 380, 8
 INNER = WIDTH - 2 * MARGIN
 SHOWN = 570  # pixels on a page that is wide enough
 SANS, MONO = "DejaVu Sans,Verdana,Segoe UI,sans-serif", "DejaVu Sans Mono,Consolas,Menlo,monospace"
+SEEN = 0.1  # units: what is narrower is rounding
+FILLED = ("waste", "off")  # classes that hide what is below them
 # Widest mean width of a character, in ems: text is wrapped and cut by it.
 EM = {"sans": 0.56, "bold": 0.6, "mono": 0.61}
 
@@ -65,11 +67,28 @@ def on(fill):
     return "#000000" if sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear)) > 0.179 else "#ffffff"
 
 
+def uncovered(rect, above):
+    """What is left of (left, top, right, bottom) below others, in parts."""
+    parts = [rect]
+    for a, b, c, d in above:
+        left_over = []
+        for left, top, right, bottom in parts:
+            x0, x1, y0, y1 = max(left, a), min(right, c), max(top, b), min(bottom, d)
+            if x0 >= x1 or y0 >= y1:
+                left_over.append((left, top, right, bottom))
+                continue
+            left_over += [part for part in ((left, top, x0, bottom), (x1, top, right, bottom), (x0, top, x1, y0), (x0, y1, x1, bottom))
+                          if min(part[2] - part[0], part[3] - part[1]) > SEEN]
+        parts = left_over
+    return parts
+
+
 class Picture:
     """Grows downwards: `y` is where the next thing goes."""
 
     def __init__(self, title, description):
         self.title, self.description, self.parts, self.y = title, description, [], MARGIN
+        self.rects = []  # (class or fill, (left, top, right, bottom)) in order: later ones lie above
 
     def alternative(self, most=15):
         """The first sentences of the description, as a page's alternative text: the page says the rest."""
@@ -83,6 +102,7 @@ class Picture:
     def rect(self, x, y, width, height, style="", fill=None, tip=""):
         look = (f' class="{style}"' if style else "") + (f' fill="{fill}"' if fill else "")
         end = f"><title>{escape(tip)}</title></rect>" if tip else "/>"
+        self.rects.append((fill or style, (x, y, x + width, y + height)))
         self.parts.append(f'<rect x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"{look}{end}')
 
     def line(self, x0, y0, x1, y1, style="wire"):
@@ -127,11 +147,16 @@ class Picture:
             self.text(MARGIN, self.y, text[at:at + room], size, font="mono")
         self.y += 3
 
+    def shows(self, look):
+        """Whether a part of a rectangle with this class or fill can be seen so far."""
+        return any(uncovered(rect, (above for fill, above in self.rects[place + 1:] if fill.startswith("#") or fill in FILLED))
+                   for place, (of, rect) in enumerate(self.rects) if of == look)
+
     def legend(self, entries):
-        """(class or fill, text) side by side, wrapped."""
+        """(class or fill, text) side by side, wrapped. Below what it explains: an entry for what cannot be seen is left out."""
         x, size = MARGIN, 11.5
         self.y += 6
-        for look, text in entries:
+        for look, text in [entry for entry in entries if self.shows(entry[0])]:
             width = 17 + len(text) * size * EM["sans"] + 10
             if x > MARGIN and x + width > WIDTH:
                 x = MARGIN

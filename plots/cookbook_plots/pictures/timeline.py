@@ -25,9 +25,7 @@ def draw(document, _words, _root):
     for level in levels:
         panel(picture, level, scale)
     ruler(picture, longest, scale)
-    softmax = any(level["softmax"] for level in levels)
-    picture.legend([(MULTIPLY, "multiply"), *([(SOFTMAX, "softmax")] if softmax else []), (STORE, "pack and store"),
-                    ("off", "wait")])
+    picture.legend([(MULTIPLY, "multiply"), (SOFTMAX, "softmax"), (STORE, "pack and store"), ("off", "wait")])
     return {"": picture}
 
 
