@@ -1432,8 +1432,9 @@ TEST(Tcgen05, AFenceBetweenTwoWarpsThatMultiply) {
   };
   expect_right([&] { return run(0); }, [](size_t) { return 32; });
   const std::string advised = run(1).text;
-  expect_parts(advised, {"advice: ", "an asynchronous operation of thread (32,0,0)", at("second mma"),
-                         "thread (0,0,0)", at("first mma"), "no tcgen05.fence::after_thread_sync"});
+  expect_parts(advised,
+               {"advice: ", "an asynchronous operation of thread (32,0,0)", at("second mma"),
+                "thread (0,0,0)", at("first mma"), "no tcgen05.fence::after_thread_sync"});
   EXPECT_EQ(advised.find("race"), std::string::npos) << advised;
 }
 
