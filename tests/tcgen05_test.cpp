@@ -466,6 +466,23 @@ TEST(Tcgen05, ShapesOfLoadsAndStores) {
          const uint32_t row = t >> 2 | (t & 1) << 3;
          return Place{row, (t >> 1 & 1) + (i << 1)};
        }},
+      {TmemShape::s16x64b, 4, 4, true,
+       [](uint32_t t, uint32_t i) {
+         return Place{t >> 2 | (t & 1) << 3, (t & 2) + (i << 2) + 1};
+       }},
+      {TmemShape::s16x128b, 4, 8, true,
+       [](uint32_t t, uint32_t i) {
+         return Place{(t >> 2) + ((i & 1) != 0 ? 8 : 0), ((t & 3) << 1) + (i >> 1 << 3) + 1};
+       }},
+      {TmemShape::s16x256b, 2, 8, true,
+       [](uint32_t t, uint32_t i) {
+         const uint32_t columns[] = {1, 3, 1, 3, 17, 19, 17, 19};
+         return Place{(t >> 2) + ((i & 2) != 0 ? 8 : 0), ((t & 3) << 2) + columns[i]};
+       }},
+      {TmemShape::s16x32bx2, 8, 8, true,
+       [](uint32_t t, uint32_t i) {
+         return t < 16 ? Place{t, 2 * i + 1} : Place{t - 16, 2 * i + 1 + kOffset};
+       }},
       {TmemShape::s16x128b, 4, 8, false,
        [](uint32_t t, uint32_t i) {
          return Place{(t >> 2) + ((i & 1) != 0 ? 8 : 0), (t & 3) + (i >> 1 << 2)};
