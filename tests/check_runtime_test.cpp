@@ -20,7 +20,9 @@
 #include "common/backend/simt/runtime/fiber.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/units/tensor_map_tag.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
+#include "tools/check/program/include/cuda.h"
 #include "tools/check/program/include/cuda_runtime.h"
 #include "tests/folder.hpp"
 #include "tests/text.hpp"
@@ -1055,6 +1057,27 @@ TEST(CheckReportDeathTest, SharedVariablesOfACooperativeLaunch) {
     return cudaLaunchCooperativeKernel(place_shared, 1, 1, arguments, 20) ? 4 : 3;
   });
   EXPECT_EQ(outcome.status, 4) << outcome.errors;
+}
+
+TEST_F(CheckRuntime, SwizzlesOfTensorMaps) {
+  alignas(128) static float tile[32];
+  const auto encode = [](CUtensorMapSwizzle swizzle, CUtensorMap& map) {
+    const cuuint64_t extents[] = {32}, strides[] = {0};
+    const cuuint32_t box[] = {32}, steps[] = {1};
+    return cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 1, tile, extents, strides,
+                                  box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                  CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  };
+  CUtensorMap map{};
+  EXPECT_EQ(encode(CU_TENSOR_MAP_SWIZZLE_128B, map), CUDA_SUCCESS);
+  EXPECT_EQ(map.swizzle, static_cast<uint8_t>(Swizzle::b128));
+  EXPECT_EQ(encode(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B, map), CUDA_SUCCESS);
+  EXPECT_EQ(map.swizzle, simt::kSwizzleOf32Bytes);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(encode(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B, map), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_EQ(encode(CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B, map), CUDA_ERROR_NOT_SUPPORTED);
+  EXPECT_CONTAINS(testing::internal::GetCapturedStderr(), "in units of 16 or 32 bytes");
 }
 
 TEST(CheckReportDeathTest, QuotesWhatJsonNeeds) {

@@ -17,23 +17,12 @@
 #include "tests/failures.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/on_device.hpp"
+#include "tests/traced_level.hpp"
 
 namespace cookbook {
 namespace {
 
 bool is_sidebar(const Ladder& ladder) { return ladder.title.rfind("sidebar", 0) == 0; }
-
-// Fails once, with the first that is wrong, and says how many more there are.
-void expect_right(const TracedRun& traced, const std::string& at, const std::string& command) {
-  std::vector<std::string> wrong;
-  for (const FoundFault& finding : traced.findings) wrong.push_back(finding.message);
-  wrong.insert(wrong.end(), traced.advice.begin(), traced.advice.end());
-  if (traced.check.is_failure()) wrong.push_back(traced.check.text());
-  if (wrong.empty()) return;
-  ADD_FAILURE() << wrong[0] << " at " << at
-                << (wrong.size() > 1 ? fmt::format(" [and {} more]", wrong.size() - 1) : "")
-                << "; to see lines: " << command;
-}
 
 class OfLevel : public testing::Test {
  public:

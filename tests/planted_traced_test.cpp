@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Planted bugs that only the tracer sees: a lucky schedule gives the right result all the same.
+#include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include "common/backend/simt/units/tcgen05.hpp"
 #include "common/device/bulk_add.cuh"
 #include "common/harness/run/traced.hpp"
 #include "tests/ended_run.hpp"
+#include "tests/on_device.hpp"
 #include "tests/planted/product.hpp"
 #include "tests/planted/reverse.hpp"
 #include "tests/planted/small_types.hpp"
+#include "tests/traced_level.hpp"
 
 namespace cookbook::planted {
 namespace {
@@ -136,6 +140,51 @@ TEST(PlantedTraced, BulkAdditionsWithoutAnOrder) {
   ladder.levels = rows<AddsInAnyOrder<false>>();
   const TracedRun honest = trace_first(ladder, {16});
   EXPECT_TRUE(honest.findings.empty()) << messages(honest);
+}
+
+// The same by one block: warp 4 adds what warp 0 has stored in its lanes of tensor memory.
+template <bool kFenced>
+__global__ void add_from_tensor_memory(float* sums) {
+  auto* address = dynamic_shared<uint32_t>();
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (warp == 0) simt::tmem_alloc(address, 32, 1);
+  __syncthreads();
+  uint32_t four = __float_as_uint(4.0f);
+  if (warp == 0) {
+    simt::tmem_store(*address, &four, simt::TmemShape::s32x32b, 1);
+    simt::tmem_wait_store();
+    simt::tcgen05_fence_before_thread_sync();
+  }
+  __syncthreads();
+  if (warp == 4) {
+    if (kFenced) simt::tcgen05_fence_after_thread_sync();
+    simt::tmem_load(&four, *address, simt::TmemShape::s32x32b, 1);
+    simt::tmem_wait_load();
+    if (lane < 16) sums[lane] += __uint_as_float(four);
+  }
+  __syncthreads();
+  if (warp == 0) simt::tmem_dealloc(*address, 32, 1);
+}
+template <bool kFenced>
+struct AddsFromTensorMemory : LevelOf<SumsProblem, SumsBuffers> {
+  static constexpr LevelText text{.name = "adds_from_tensor_memory"};
+  static void run(const Plan& plan, Stream stream) {
+    launch(add_from_tensor_memory<kFenced>, {1, 160, 64}, stream, plan.buffers.sums);
+  }
+};
+
+// A level of the book follows all advice, although it is right without.
+TEST(PlantedTraced, AdviceFailsALevel) {
+  const OnDevice device("b200");
+  Ladder ladder = ladder_over<SumsProblem>("sums", "sums += 4", {"n"});
+  ladder.levels = rows<AddsFromTensorMemory<true>>();
+  expect_right(trace_first(ladder, {16}), "{16}", "./run");
+  ladder.levels = rows<AddsFromTensorMemory<false>>();
+  const TracedRun run = trace_first(ladder, {16});
+  EXPECT_EQ(run.check.status, CheckResult::Status::ok) << run.check.reason;
+  EXPECT_TRUE(run.findings.empty()) << messages(run);
+  EXPECT_NONFATAL_FAILURE(expect_right(run, "{16}", "./run"),
+                          "no tcgen05.fence::after_thread_sync");
 }
 
 TEST(PlantedTraced, AWrongClaimIsFalse) {

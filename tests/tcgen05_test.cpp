@@ -15,6 +15,7 @@
 
 #include "common/backend/simt/units/clc.hpp"
 #include "common/backend/simt/units/tcgen05.hpp"
+#include "common/backend/simt/units/tensor_map_tag.hpp"
 #include "common/device/cluster.cuh"
 #include "common/device/cuda.cuh"
 #include "common/device/fp8.cuh"
@@ -52,6 +53,41 @@ constexpr uint32_t instruction(uint32_t m, uint32_t n) {
   return 1u << 4 | 1u << 7 | 1u << 10 | n / 8 << 17 | m / 16 << 24;
 }
 constexpr MmaOptions kOne{}, kPair{MmaKind::f16, 2, 0, -1, nullptr};
+
+/// What a kernel begins with: `count` barriers of one arrival each, and `columns` of tensor memory,
+/// the address of which is kept behind the barriers.
+uint32_t set_up(uint64_t* bars, int count, uint32_t columns, int cta_group = 1) {
+  auto* address = reinterpret_cast<uint32_t*>(bars + count);
+  if (threadIdx.x == 0) {
+    for (int i = 0; i < count; ++i) mbarrier_init(bars + i, 1);
+    fence_mbarrier_init();
+  }
+  if (threadIdx.x < 32) simt::tmem_alloc(address, columns, cta_group);
+  __syncthreads();
+  return *address;
+}
+
+/// Waits for a commit, and loads 32 columns of this thread's lane.
+void read_lane(uint64_t* done, uint32_t address, uint32_t (&r)[32]) {
+  mbarrier_wait(done, 0);
+  simt::tcgen05_fence_after_thread_sync();
+  simt::tmem_load(r, address + (threadIdx.x / 32 * 32 << 16), TmemShape::s32x32b, 32);
+  simt::tmem_wait_load();
+  simt::tcgen05_fence_before_thread_sync();
+}
+
+/// What a kernel of one block ends with.
+void give_back(uint32_t address, uint32_t columns) {
+  __syncthreads();
+  if (threadIdx.x < 32) simt::tmem_dealloc(address, columns, 1);
+}
+
+/// Fills shared memory for asynchronous units. Called by all threads.
+void fill_shared(char* smem, const char* from, uint32_t bytes) {
+  for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) smem[i] = from[i];
+  fence_proxy_async();
+  __syncthreads();
+}
 
 enum Bug {
   none,
@@ -430,6 +466,23 @@ TEST(Tcgen05, ShapesOfLoadsAndStores) {
          const uint32_t row = t >> 2 | (t & 1) << 3;
          return Place{row, (t >> 1 & 1) + (i << 1)};
        }},
+      {TmemShape::s16x64b, 4, 4, true,
+       [](uint32_t t, uint32_t i) {
+         return Place{t >> 2 | (t & 1) << 3, (t & 2) + (i << 2) + 1};
+       }},
+      {TmemShape::s16x128b, 4, 8, true,
+       [](uint32_t t, uint32_t i) {
+         return Place{(t >> 2) + ((i & 1) != 0 ? 8 : 0), ((t & 3) << 1) + (i >> 1 << 3) + 1};
+       }},
+      {TmemShape::s16x256b, 2, 8, true,
+       [](uint32_t t, uint32_t i) {
+         const uint32_t columns[] = {1, 3, 1, 3, 17, 19, 17, 19};
+         return Place{(t >> 2) + ((i & 2) != 0 ? 8 : 0), ((t & 3) << 2) + columns[i]};
+       }},
+      {TmemShape::s16x32bx2, 8, 8, true,
+       [](uint32_t t, uint32_t i) {
+         return t < 16 ? Place{t, 2 * i + 1} : Place{t - 16, 2 * i + 1 + kOffset};
+       }},
       {TmemShape::s16x128b, 4, 8, false,
        [](uint32_t t, uint32_t i) {
          return Place{(t >> 2) + ((i & 1) != 0 ? 8 : 0), (t & 3) + (i >> 1 << 2)};
@@ -473,17 +526,10 @@ __global__ void mma_of_bits(int kind_number, uint64_t changed_a, uint32_t change
   char* smem = dynamic_shared<char>();
   char* tile_b = smem + 128 * 32;
   auto* done = reinterpret_cast<uint64_t*>(tile_b + 32 * 32);
-  auto* address = reinterpret_cast<uint32_t*>(done + 1);
   const auto kind = static_cast<MmaKind>(kind_number);
   for (uint32_t i = threadIdx.x; i < (128 + 32) * 32; i += 32) smem[i] = 0;
   fence_proxy_async();
-  simt::tmem_alloc(address, 64, 1);
-  if (threadIdx.x == 0) {
-    mbarrier_init(done, 1);
-    fence_mbarrier_init();
-  }
-  __syncwarp();
-  const uint32_t d = *address;
+  const uint32_t d = set_up(done, 1, 64);
   const uint32_t scales[8] = {};
   simt::tmem_store(d + 32, scales, TmemShape::s32x32b, 8);
   simt::tmem_wait_store();
@@ -503,8 +549,7 @@ __global__ void mma_of_bits(int kind_number, uint64_t changed_a, uint32_t change
     simt::tcgen05_commit(done, 1);
   }
   mbarrier_wait(done, 0);
-  __syncwarp();
-  simt::tmem_dealloc(d, 64, 1);
+  give_back(d, 64);
 }
 
 TEST(Tcgen05, EveryBitOfADescriptor) {
@@ -528,9 +573,9 @@ TEST(Tcgen05, EveryBitOfADescriptor) {
     const char* why = zero        ? "bits 14, 15, 30, 31 and 53 to 60 must be 0"
                       : bit < 46  ? nullptr
                       : bit <= 48 ? "bits 46 to 48 must be 0b001"
-                      : bit <= 51 ? "a base offset (bits 49 to 51) is not modelled"
-                      : bit == 52 ? "an absolute leading dimension (bit 52) is not modelled"
-                      : bit == 61 ? "the 128-byte swizzle of 32-byte atoms is not modelled"
+                      : bit <= 51 ? "bits 49 to 51 must be 0 without a swizzle"
+                      : bit == 52 ? "an absolute leading dimension (bit 52) needs sm_103a"
+                      : bit == 61 ? "a swizzle of 32-byte atoms is for transposed tf32 only"
                                   : nullptr;
     SCOPED_TRACE(bit);
     if (why == nullptr) continue;
@@ -772,15 +817,7 @@ __global__ void scaled_product(const char* a, const char* b, const char* scales,
   char *tile_b = smem + 128 * 32, *atoms = tile_b + 32 * 32;
   auto* full = reinterpret_cast<uint64_t*>(atoms + 1024);
   uint64_t *done = full + 1, *copied = full + 2;
-  auto* address = reinterpret_cast<uint32_t*>(full + 3);
-  const uint32_t warp = threadIdx.x / 32;
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < 3; ++i) mbarrier_init(full + i, 1);
-    fence_mbarrier_init();
-  }
-  if (warp == 0) simt::tmem_alloc(address, 64, 1);
-  __syncthreads();
-  const uint32_t d = *address, scale_a = d + 32, scale_b = d + 36;
+  const uint32_t d = set_up(full, 3, 64), scale_a = d + 32, scale_b = d + 36;
   if (threadIdx.x == 0) {
     bulk_load(smem, a, 128 * 32, full);
     bulk_load(tile_b, b, 32 * 32, full);
@@ -806,15 +843,10 @@ __global__ void scaled_product(const char* a, const char* b, const char* scales,
     simt::tcgen05_commit(full, 1);
     mbarrier_wait(full, 1);
   }
-  mbarrier_wait(done, 0);
-  simt::tcgen05_fence_after_thread_sync();
   uint32_t r[32];
-  simt::tmem_load(r, d + (32 * warp << 16), TmemShape::s32x32b, 32);
-  simt::tmem_wait_load();
+  read_lane(done, d, r);
   for (uint32_t n = 0; n < 32; ++n) out[threadIdx.x * 32 + n] = __uint_as_float(r[n]);
-  simt::tcgen05_fence_before_thread_sync();
-  __syncthreads();
-  if (warp == 0) simt::tmem_dealloc(d, 64, 1);
+  give_back(d, 64);
 }
 
 constexpr float kFp4[] = {0, .5f, 1, 1.5f, 2, 3, 4, 6, 0, -.5f, -1, -1.5f, -2, -3, -4, -6};
@@ -900,15 +932,7 @@ __global__ void integer_product(const char* a, const char* b, float* out, int sa
   char* tile_b = smem + 128 * 32;
   auto* full = reinterpret_cast<uint64_t*>(tile_b + 32 * 32);
   uint64_t* done = full + 1;
-  auto* address = reinterpret_cast<uint32_t*>(full + 2);
-  const uint32_t warp = threadIdx.x / 32;
-  if (threadIdx.x == 0) {
-    for (int i = 0; i < 2; ++i) mbarrier_init(full + i, 1);
-    fence_mbarrier_init();
-  }
-  if (warp == 0) simt::tmem_alloc(address, 32, 1);
-  __syncthreads();
-  const uint32_t d = *address, own = d + (32 * warp << 16);
+  const uint32_t d = set_up(full, 2, 32), own = d + (threadIdx.x / 32 * 32 << 16);
   uint32_t r[32];
   for (uint32_t& x : r) x = threadIdx.x % 2 == 0 ? 0x7fffffffu - 100 : 0x80000000u + 100;
   simt::tmem_store(own, r, TmemShape::s32x32b, 32);
@@ -930,16 +954,12 @@ __global__ void integer_product(const char* a, const char* b, float* out, int sa
         d, desc_a, desc_b, shape ^ static_cast<uint32_t>(bits), true, options);
     simt::tcgen05_commit(done, 1);
   }
-  mbarrier_wait(done, 0);
-  simt::tcgen05_fence_after_thread_sync();
-  simt::tmem_load(r, own, TmemShape::s32x32b, 32);
-  simt::tmem_wait_load();
+  read_lane(done, d, r);
   for (uint32_t n = 0; n < 32; ++n) {
     out[(threadIdx.x * 32 + n) * 2] = static_cast<float>(r[n] >> 16);
     out[(threadIdx.x * 32 + n) * 2 + 1] = static_cast<float>(r[n] & 0xffff);
   }
-  __syncthreads();
-  if (warp == 0) simt::tmem_dealloc(d, 32, 1);
+  give_back(d, 32);
 }
 
 TEST(Tcgen05, IntegerProducts) {
@@ -991,6 +1011,490 @@ TEST(Tcgen05, IntegerProducts) {
   for (const auto& one : cases) {
     SCOPED_TRACE(one.why);
     expect_parts(run(false, one.bits).text, {one.why, at("integers")});
+  }
+}
+
+// ---- layouts of operands ----------------------------------------------------------------------
+
+/// One instruction with D of 128 x 32. Operands are in an image of shared memory, which addresses
+/// in the descriptors are relative to.
+struct OneMma {
+  MmaKind kind;
+  uint32_t shape;
+  uint64_t a, b;
+  uint32_t bytes;  // of the image, a multiple of 16
+};
+
+__global__ void one_mma(const char* image, OneMma it, float* out) {
+  char* smem = dynamic_shared<char>();
+  auto* done = reinterpret_cast<uint64_t*>(smem + it.bytes);
+  const uint32_t d = set_up(done, 1, 32);
+  fill_shared(smem, image, it.bytes);
+  if (threadIdx.x == 0) {
+    const uint64_t start = (simt::shared_address(smem) & 0x3ffff) >> 4;
+    MmaOptions options = kOne;
+    options.kind = it.kind;
+    simt::tcgen05_mma(d, it.a + start, it.b + start, it.shape, false, options);  // [one mma]
+    simt::tcgen05_commit(done, 1);
+  }
+  uint32_t r[32];
+  read_lane(done, d, r);
+  for (uint32_t n = 0; n < 32; ++n) out[threadIdx.x * 32 + n] = __uint_as_float(r[n]);
+  give_back(d, 32);
+}
+
+uint64_t descriptor(uint32_t start, uint32_t leading, uint32_t stride, uint32_t base_offset,
+                    uint64_t layout) {
+  return start >> 4 | uint64_t{leading >> 4} << 16 | uint64_t{stride >> 4} << 32 |
+         uint64_t{1} << 46 | uint64_t{base_offset} << 49 | layout << 61;
+}
+
+/// Byte of an element in the image. Of the tables in the PTX ISA ("Swizzling modes"): `rows` of 128
+/// bytes, in row r chunk c of 16 bytes is at table[r % rows][c].
+using ByteOf = std::function<uint32_t(uint32_t mn, uint32_t k)>;
+constexpr uint32_t kTable128[8][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {1, 0, 3, 2, 5, 4, 7, 6},
+                                      {2, 3, 0, 1, 6, 7, 4, 5}, {3, 2, 1, 0, 7, 6, 5, 4},
+                                      {4, 5, 6, 7, 0, 1, 2, 3}, {5, 4, 7, 6, 1, 0, 3, 2},
+                                      {6, 7, 4, 5, 2, 3, 0, 1}, {7, 6, 5, 4, 3, 2, 1, 0}};
+constexpr uint32_t kTableOf32Bytes[4][8] = {{0, 1, 2, 3, 4, 5, 6, 7},
+                                            {2, 3, 0, 1, 6, 7, 4, 5},
+                                            {4, 5, 6, 7, 0, 1, 2, 3},
+                                            {6, 7, 4, 5, 2, 3, 0, 1}};
+/// Where byte `at` of a pattern of `rows` rows lands.
+template <size_t kRows>
+uint32_t swizzled_byte(const uint32_t (&table)[kRows][8], uint32_t rows, uint32_t at) {
+  return at / 128 * 128 + table[at / 128 % rows][at % 128 / 16] * 16 + at % 16;
+}
+
+struct LayoutCase {
+  const char* name;
+  bool tf32;
+  uint32_t transposed;  // bit 0: A, bit 1: B
+  uint64_t a, b;
+  ByteOf byte_a, byte_b;
+  uint64_t changed_a;  // a neighbour of `a` that does not exist, as bits that differ ...
+  const char* why;     // ... and what is said of it; nullptr: it gives a wrong result
+};
+
+std::vector<LayoutCase> layout_cases() {
+  // tf32, 32 rows of 4 bytes by 4 k to a pattern. A: the two patterns of k lie together. B: rows.
+  const auto wide = [](uint32_t start, uint32_t leading, uint32_t stride) {
+    return [=](uint32_t mn, uint32_t k) {
+      return start + mn / 32 * leading + k / 4 * stride +
+             swizzled_byte(kTableOf32Bytes, 4, k % 4 * 128 + mn % 32 * 4);
+    };
+  };
+  constexpr uint32_t kB = 20 * 1024;
+  const uint64_t other_swizzle = uint64_t{3} << 61;  // 1 and 2: atoms of 32 bytes, of 16
+  std::vector<LayoutCase> cases;
+  cases.push_back({"tf32, A and B transposed", true, 3, descriptor(0, 1024, 512, 0, 1),
+                   descriptor(kB, 0, 2048, 0, 1), wide(0, 1024, 512), wide(kB, 0, 2048),
+                   other_swizzle, "transposed tf32 needs the 128-byte swizzle of 32-byte atoms"});
+  cases.push_back(
+      {"tf32, B transposed", true, 2, descriptor(0, 0, 1024, 0, 2), descriptor(kB, 0, 512, 0, 1),
+       [](uint32_t m, uint32_t k) {
+         return m / 8 * 1024 + swizzled_byte(kTable128, 8, m % 8 * 128 + k * 4);
+       },
+       wide(kB, 0, 512), other_swizzle, "a swizzle of 32-byte atoms is for transposed tf32 only"});
+  // Patterns that do not begin where their size would have them begin.
+  cases.push_back(
+      {"128 and 64 bytes", false, 0, descriptor(384 + 32, 0, 1024, 3, 2),
+       descriptor(kB + 640, 0, 512, 5, 4),
+       [](uint32_t m, uint32_t k) {  // the second 16 of 64 k
+         return 384 + m / 8 * 1024 + swizzled_byte(kTable128, 8, m % 8 * 128 + 32 + k * 2);
+       },
+       [](uint32_t n, uint32_t k) {
+         return kB + 640 + n / 8 * 512 + swizzled_byte(kTable128, 4, n % 8 * 64 + k * 2);
+       },
+       uint64_t{3} << 49, nullptr});
+  cases.push_back({"128 bytes transposed, 32 bytes", false, 1, descriptor(768, 2048, 1024, 6, 2),
+                   descriptor(kB + 128, 0, 256, 1, 6),
+                   [](uint32_t m, uint32_t k) {
+                     return 768 + m / 64 * 2048 + k / 8 * 1024 +
+                            swizzled_byte(kTable128, 8, k % 8 * 128 + m % 64 * 2);
+                   },
+                   [](uint32_t n, uint32_t k) {
+                     return kB + 128 + n / 8 * 256 +
+                            swizzled_byte(kTable128, 2, n % 8 * 32 + k * 2);
+                   },
+                   uint64_t{1} << 61 | uint64_t{2} << 61,
+                   "a swizzle of 32-byte atoms is for transposed tf32 only"});
+  return cases;
+}
+
+TEST(Tcgen05, LayoutsOfOperands) {
+  for (const LayoutCase& one : layout_cases()) {
+    SCOPED_TRACE(one.name);
+    const uint32_t depth = one.tf32 ? 8 : 16, bytes = 26 * 1024;
+    std::vector<char> image(bytes);
+    const auto put = [&](const ByteOf& byte, uint32_t rows, auto value) {
+      for (uint32_t mn = 0; mn < rows; ++mn) {
+        for (uint32_t k = 0; k < depth; ++k) {
+          const float element = value(0, mn, k);
+          const bf16 half = __float2bfloat16(element);
+          const void* from = one.tf32 ? static_cast<const void*>(&element) : &half;
+          std::memcpy(&image.at(byte(mn, k)), from, one.tf32 ? 4 : 2);
+        }
+      }
+    };
+    put(one.byte_a, 128, a_at);
+    put(one.byte_b, 32, b_at);
+    const uint32_t types = one.tf32 ? 1u << 4 | 2u << 7 | 2u << 10 : 1u << 4 | 1u << 7 | 1u << 10;
+    OneMma it{one.tf32 ? MmaKind::tf32 : MmaKind::f16,
+              types | one.transposed << 15 | 32 / 8 << 17 | 128 / 16 << 24, one.a, one.b, bytes};
+    const auto run = [&] {
+      return report_of(128 * 32, [&](DeviceMemory& out) {
+        const DeviceMemory from = upload(image, "image");
+        run_kernel(one_mma, {1, 128, bytes + 64}, from, it, out);
+      });
+    };
+    const auto wanted = [&](size_t i) {
+      double sum = 0;
+      for (uint32_t k = 0; k < depth; ++k) {
+        sum +=
+            a_at(0, static_cast<uint32_t>(i / 32), k) * b_at(0, static_cast<uint32_t>(i % 32), k);
+      }
+      return sum;
+    };
+    expect_right(run, wanted);
+    it.a ^= one.changed_a;
+    const Report wrong = run();
+    if (one.why != nullptr) {
+      expect_parts(wrong.text, {"of A: ", one.why, at("one mma")});
+    } else {
+      EXPECT_EQ(wrong.text, "");
+      size_t same = 0;
+      for (size_t i = 0; i < wrong.out.size(); ++i) same += wrong.out[i] == wanted(i) ? 1 : 0;
+      EXPECT_LT(same, wrong.out.size() / 2);
+    }
+  }
+}
+
+/// A tile of 8 rows of 32 floats by TMA, as it is in shared memory; then back by TMA.
+__global__ void tile_and_back(const __grid_constant__ TensorMap from,
+                              const __grid_constant__ TensorMap to, float* out) {
+  char* smem = dynamic_shared<char>();
+  auto* bar = reinterpret_cast<uint64_t*>(smem + 1024);
+  if (threadIdx.x == 0) {
+    mbarrier_init(bar, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(bar, 1024);
+    tma_load_2d(smem, &from, bar, 0, 0);
+  }
+  __syncwarp();
+  mbarrier_wait(bar, 0);
+  for (uint32_t i = threadIdx.x; i < 256; i += 32) out[i] = reinterpret_cast<float*>(smem)[i];
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    tma_store_2d(&to, smem, 0, 0);
+    tma_store_commit();
+    tma_store_wait<0>();
+  }
+}
+
+TEST(Tcgen05, TilesInAtomsOf32Bytes) {
+  std::vector<float> tile(256);
+  for (uint32_t i = 0; i < 256; ++i) tile[i] = static_cast<float>(i);
+  const OnDevice device("b200");
+  const DeviceMemory from = upload(tile, "from");
+  DeviceMemory to(1024, "to"), out(1024, "out");
+  const auto map_of = [](const DeviceMemory& memory) {
+    TensorMap map = map_2d<float>(memory.data(), 8, 32, 8, 32, Swizzle::b128);
+    map.swizzle = simt::kSwizzleOf32Bytes;
+    return map;
+  };
+  EXPECT_NO_FINDINGS(
+      trace_launch(tile_and_back, {1, 32, 1024 + 64}, map_of(from), map_of(to), out));
+  EXPECT_EQ(download<float>(to), tile);
+  const auto there = download<float>(out);
+  for (uint32_t i = 0; i < 256; ++i) {
+    EXPECT_EQ(there[swizzled_byte(kTableOf32Bytes, 4, 4 * i) / 4], tile[i]) << i;
+  }
+}
+
+// ---- A in tensor memory -----------------------------------------------------------------------
+
+/// A type of fewer than eight bits.
+struct Narrow {
+  const char* name;
+  uint32_t code, exponent_bits, mantissa_bits;  // the former in the instruction descriptor
+  uint32_t bits() const { return 1 + exponent_bits + mantissa_bits; }
+  uint32_t element(uint32_t row, uint32_t k) const {
+    return (row * 40503u + k * 30011u + 7) >> 4 & ((1u << bits()) - 1);
+  }
+  double value(uint32_t row, uint32_t k) const {
+    const uint32_t all = element(row, k), mantissa = all & ((1u << mantissa_bits) - 1);
+    const int exponent = static_cast<int>(all >> mantissa_bits & ((1u << exponent_bits) - 1));
+    const int bias = (1 << (exponent_bits - 1)) - 1;
+    const double fraction = std::ldexp(mantissa, -static_cast<int>(mantissa_bits));
+    const double size =
+        exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias);
+    return all >> (bits() - 1) != 0 ? -size : size;
+  }
+  /// In a byte of its own.
+  uint8_t byte(uint32_t row, uint32_t k) const {
+    return static_cast<uint8_t>(bits() == 4 ? element(row, k) << 2 : element(row, k));
+  }
+};
+
+enum NarrowBug { narrow_none, not_copied, transposed_a };
+
+/// out = A B^T of 128 x 32 rows of 32 elements. A comes to tensor memory by stores of `bytes`, or
+/// by a copy that expands `packed`, sixteen elements in every 16 bytes, of which `used` are
+/// written. The bytes of A that are in tensor memory then go to `seen`.
+__global__ void narrow_product(const char* packed, const uint32_t* bytes, const char* b, float* out,
+                               float* seen, uint32_t type, uint32_t used, int expands, int bug) {
+  char* smem = dynamic_shared<char>();
+  char* tile_b = smem + 128 * 32;
+  auto* done = reinterpret_cast<uint64_t*>(tile_b + 32 * 32);
+  const uint32_t d = set_up(done, 1, 64), a = d + 32;
+  for (uint32_t i = 0; i < 32; ++i) {
+    if (i % 16 < used)
+      smem[(i / 16 * 128 + threadIdx.x) * 16 + i % 16] = packed[threadIdx.x * 32 + i];
+  }
+  fill_shared(tile_b, b, 32 * 32);
+  uint32_t r[32];
+  if (expands == 0) {
+    for (uint32_t i = 0; i < 8; ++i) r[i] = bytes[threadIdx.x * 8 + i];
+    simt::tmem_store(a + (threadIdx.x / 32 * 32 << 16), r, TmemShape::s32x32b, 8);
+    simt::tmem_wait_store();
+    simt::tcgen05_fence_before_thread_sync();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    simt::tcgen05_fence_after_thread_sync();
+    if (expands != 0 && bug != not_copied) {
+      simt::tcgen05_cp(a, plain_descriptor(smem, 128), simt::TmemCopy::c128x256b, 1,
+                       used == 8 ? simt::TmemExpand::b4x16_p64 : simt::TmemExpand::b6x16_p32);
+    }
+    MmaOptions options = kOne;
+    options.kind = MmaKind::f8f6f4;
+    uint32_t shape = 1u << 4 | type << 7 | 32 / 8 << 17 | 128 / 16 << 24;
+    if (bug == transposed_a) shape |= 1u << 15;
+    simt::tcgen05_mma_tmem(d, a, plain_descriptor(tile_b, 32), shape, false, options);  // [narrow]
+    simt::tcgen05_commit(done, 1);
+  }
+  read_lane(done, d, r);
+  for (uint32_t n = 0; n < 32; ++n) out[threadIdx.x * 32 + n] = __uint_as_float(r[n]);
+  if (expands != 0 && bug == narrow_none) {
+    simt::tmem_load(r, a + (threadIdx.x / 32 * 32 << 16), TmemShape::s32x32b, 8);
+    simt::tmem_wait_load();
+    simt::tcgen05_fence_before_thread_sync();
+    for (uint32_t k = 0; k < 32; ++k) {
+      seen[threadIdx.x * 32 + k] = static_cast<float>(r[k / 4] >> (8 * (k % 4)) & 0xff);
+    }
+  }
+  give_back(d, 64);
+}
+
+TEST(Tcgen05, NarrowElementsInTensorMemory) {
+  for (const Narrow& type : {Narrow{"e2m1", 5, 2, 1}, {"e2m3", 3, 2, 3}, {"e3m2", 4, 3, 2}}) {
+    SCOPED_TRACE(type.name);
+    std::vector<char> packed(128 * 32), b(32 * 32);
+    std::vector<uint32_t> bytes(128 * 8);
+    for (uint32_t row = 0; row < 128; ++row) {
+      for (uint32_t k = 0; k < 32; ++k) {
+        bytes[row * 8 + k / 4] |= uint32_t{type.byte(row, k)} << (8 * (k % 4));
+        for (uint32_t bit = 0; bit < type.bits(); ++bit) {
+          const uint32_t to = k % 16 * type.bits() + bit;
+          char& at = packed[row * 32 + k / 16 * 16 + to / 8];
+          at = static_cast<char>(at | (type.element(row, k) >> bit & 1) << (to % 8));
+        }
+        if (row >= 32) continue;
+        b[(k / 16 * 32 + row) * 16 + k % 16] =
+            static_cast<char>(__nv_fp8_e4m3(b_at(0, row, k)).__x);
+      }
+    }
+    DeviceMemory seen(128 * 32 * sizeof(float), "seen");
+    const auto run = [&](int expands, int bug) {
+      return report_of(128 * 32, [&](DeviceMemory& out) {
+        const DeviceMemory from = upload(packed, "packed"), words = upload(bytes, "bytes"),
+                           at_b = upload(b, "b");
+        run_kernel(narrow_product, {1, 128, (128 + 32) * 32 + 64}, from, words, at_b, out, seen,
+                   type.code, 2 * type.bits(), expands, bug);
+      });
+    };
+    for (const int expands : {0, 1}) {
+      expect_right([&] { return run(expands, narrow_none); },
+                   [&](size_t i) {
+                     double sum = 0;
+                     for (uint32_t k = 0; k < 32; ++k) {
+                       sum += type.value(static_cast<uint32_t>(i / 32), k) *
+                              b_at(0, static_cast<uint32_t>(i % 32), k);
+                     }
+                     return sum;
+                   });
+    }
+    const auto there = download<float>(seen);
+    for (uint32_t i = 0; i < there.size(); ++i) {
+      ASSERT_EQ(there[i], static_cast<float>(type.byte(i / 32, i % 32))) << "element " << i;
+    }
+    expect_parts(run(1, not_copied).text, {"uninitialised: ", "tensor memory", at("narrow")});
+    expect_parts(run(0, transposed_a).text, {"with these types has no transposed", at("narrow")});
+  }
+}
+
+enum HalvedBug { halved_none, one_copy, copies_differ, odd_lane_of_a };
+
+/// out = A B^T of 128 x 64 rows of 16, of a pair: each block has half of the rows of both, and its
+/// rows of A twice, for either half of the columns.
+__global__ void halved_product(const uint32_t* a, const char* b, float* out, int bug) {
+  char* smem = dynamic_shared<char>();
+  auto* done = reinterpret_cast<uint64_t*>(smem + 32 * 32);
+  const uint32_t rank = cluster_block_rank(), half = threadIdx.x / 64;
+  const uint32_t row = rank * 64 + threadIdx.x % 64;
+  const uint32_t d = set_up(done, 1, 64, 2), at_a = d + 32;
+  fill_shared(smem, b + rank * 32 * 32, 32 * 32);
+  uint32_t r[32];
+  for (uint32_t i = 0; i < 8; ++i) {
+    r[i] = a[row * 8 + i];
+    if (bug == copies_differ && half == 1) r[i] ^= 0x80008000u;  // their signs
+  }
+  if (bug != one_copy || half == 0) {
+    simt::tmem_store(at_a + (threadIdx.x / 32 * 32 << 16), r, TmemShape::s32x32b, 8);
+  }
+  simt::tmem_wait_store();
+  simt::tcgen05_fence_before_thread_sync();
+  cluster_sync();
+  if (threadIdx.x == 0 && rank == 0) {
+    simt::tcgen05_fence_after_thread_sync();
+    const uint32_t from = at_a + (bug == odd_lane_of_a ? 64 << 16 : 0);
+    const uint64_t desc_b = plain_descriptor(smem, 32);
+    simt::tcgen05_mma_tmem(d, from, desc_b, instruction(128, 64), false, kPair);  // [halved]
+    simt::tcgen05_commit_multicast(done, 3, 2);
+  }
+  read_lane(done, d, r);
+  for (uint32_t n = 0; n < 32; ++n) out[row * 64 + half * 32 + n] = __uint_as_float(r[n]);
+  __syncthreads();
+  if (threadIdx.x < 32) simt::tmem_dealloc(d, 64, 2);
+  cluster_sync();
+}
+
+TEST(Tcgen05, AnOperandInTensorMemoryOfAHalvedPair) {
+  std::vector<uint32_t> a(128 * 8);
+  std::vector<char> b(64 * 32);
+  for (uint32_t k = 0; k < 16; ++k) {
+    const auto bits_of = [](float value) {
+      const bf16 element = __float2bfloat16(value);
+      uint16_t bits;
+      std::memcpy(&bits, static_cast<const void*>(&element), 2);
+      return bits;
+    };
+    for (uint32_t m = 0; m < 128; ++m) {
+      a[m * 8 + k / 2] |= uint32_t{bits_of(a_at(0, m, k))} << (16 * (k % 2));
+    }
+    for (uint32_t n = 0; n < 64; ++n) {
+      const uint16_t bits = bits_of(b_at(0, n, k));
+      std::memcpy(&b[n / 32 * 1024 + k / 8 * 512 + n % 32 * 16 + k % 8 * 2], &bits, 2);
+    }
+  }
+  const auto run = [&](int bug) {
+    return report_of(128 * 64, [&](DeviceMemory& out) {
+      const DeviceMemory at_a = upload(a, "a"), at_b = upload(b, "b");
+      run_kernel(halved_product, {2, 128, 32 * 32 + 64, 2}, at_a, at_b, out, bug);
+    });
+  };
+  for (const int bug : {halved_none, copies_differ}) {
+    SCOPED_TRACE(bug);
+    expect_right([&] { return run(bug); },
+                 [&](size_t i) {
+                   double sum = 0;
+                   for (uint32_t k = 0; k < 16; ++k) {
+                     sum += a_at(0, static_cast<uint32_t>(i / 64), k) *
+                            b_at(0, static_cast<uint32_t>(i % 64), k);
+                   }
+                   return bug == copies_differ && i % 64 >= 32 ? -sum : sum;
+                 });
+  }
+  expect_parts(run(one_copy).text, {"uninitialised: ", "tensor memory", at("halved")});
+  expect_parts(run(odd_lane_of_a).text,
+               {"A in tensor memory begins at lane 64, D at 0", at("halved")});
+}
+
+// ---- fences between warps ---------------------------------------------------------------------
+
+/// out = 2 A B^T of ones: an mma of thread 0, then one of thread 32. `missing`: its fence.
+__global__ void two_multiply(float* out, int missing) {
+  char* smem = dynamic_shared<char>();
+  auto* first = reinterpret_cast<uint64_t*>(smem + (128 + 32) * 32);
+  uint64_t* second = first + 1;
+  const uint32_t d = set_up(first, 2, 32);
+  for (uint32_t i = threadIdx.x; i < (128 + 32) * 16; i += 128) {
+    reinterpret_cast<uint16_t*>(smem)[i] = 0x3f80;
+  }
+  fence_proxy_async();
+  __syncthreads();
+  const uint64_t a = plain_descriptor(smem, 128), b = plain_descriptor(smem + 128 * 32, 32);
+  if (threadIdx.x == 0) {
+    simt::tcgen05_mma(d, a, b, instruction(128, 32), false, kOne);  // [first mma]
+    simt::tcgen05_commit(first, 1);
+  }
+  if (threadIdx.x == 32) {
+    mbarrier_wait(first, 0);
+    if (missing == 0) simt::tcgen05_fence_after_thread_sync();
+    simt::tcgen05_mma(d, a, b, instruction(128, 32), true, kOne);  // [second mma]
+    simt::tcgen05_commit(second, 1);
+  }
+  uint32_t r[32];
+  read_lane(second, d, r);
+  for (uint32_t n = 0; n < 32; ++n) out[threadIdx.x * 32 + n] = __uint_as_float(r[n]);
+  give_back(d, 32);
+}
+
+TEST(Tcgen05, AFenceBetweenTwoWarpsThatMultiply) {
+  const auto run = [](int missing) {
+    return report_of(128 * 32, [missing](DeviceMemory& out) {
+      run_kernel(two_multiply, {1, 128, (128 + 32) * 32 + 64}, out, missing);
+    });
+  };
+  expect_right([&] { return run(0); }, [](size_t) { return 32; });
+  const std::string advised = run(1).text;
+  expect_parts(advised,
+               {"advice: ", "an asynchronous operation of thread (32,0,0)", at("second mma"),
+                "thread (0,0,0)", at("first mma"), "no tcgen05.fence::after_thread_sync"});
+  EXPECT_EQ(advised.find("race"), std::string::npos) << advised;
+}
+
+/// Blocks of one and a half warps. In block `rank`, warp 0 stores and thread `issuer` copies over
+/// that, without the fence of a store that another warp's copy needs.
+__global__ void one_and_a_half_warps(uint32_t rank, uint32_t issuer) {
+  char* smem = dynamic_shared<char>();
+  auto* done = reinterpret_cast<uint64_t*>(smem + 512);
+  const uint32_t d = set_up(done, 1, 32);
+  for (uint32_t i = threadIdx.x; i < 512; i += 48) smem[i] = 0;
+  fence_proxy_async();
+  const uint32_t zeros[4] = {};
+  if (threadIdx.x < 32 && cluster_block_rank() == rank) {
+    simt::tmem_store(d, zeros, TmemShape::s32x32b, 4);  // [by the whole warp]
+    simt::tmem_wait_store();
+  }
+  __syncthreads();
+  if (cluster_block_rank() == rank) {
+    if (threadIdx.x == issuer) {
+      simt::tcgen05_fence_after_thread_sync();
+      const uint64_t from = plain_descriptor(smem, 32);
+      simt::tcgen05_cp(d, from, simt::TmemCopy::c32x128b, 1);  // [by one lane]
+      simt::tcgen05_commit(done, 1);
+    }
+    mbarrier_wait(done, 0);
+  }
+  give_back(d, 32);
+  cluster_sync();
+}
+
+TEST(Tcgen05, WarpsOfTwoBlocksAreNotOne) {
+  for (const uint32_t rank : {0, 1}) {
+    const auto run = [rank](uint32_t issuer) {
+      return report_of(1,
+                       [=](DeviceMemory&) {
+                         run_kernel(one_and_a_half_warps, {2, 48, 512 + 64, 2}, rank, issuer);
+                       })
+          .text;
+    };
+    SCOPED_TRACE(rank);
+    EXPECT_EQ(run(0), "");
+    expect_parts(run(32), {"advice: ", at("by one lane"), at("by the whole warp"),
+                           "no tcgen05.fence::before_thread_sync"});
   }
 }
 

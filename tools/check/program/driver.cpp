@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "common/backend/simt/units/tensor_map_tag.hpp"
 #include "common/backend/tensor_map.hpp"
 #include "tools/check/program/include/cuda.h"
 
@@ -19,14 +20,15 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
   if (map == nullptr || rank < 1 || rank > 5 || type > CU_TENSOR_MAP_DATA_TYPE_BFLOAT16) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  const bool has_wide_atoms = swizzle == CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B;
   bool is_modelled = interleave == CU_TENSOR_MAP_INTERLEAVE_NONE &&
                      fill == CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE &&
-                     swizzle <= CU_TENSOR_MAP_SWIZZLE_128B;
+                     (swizzle <= CU_TENSOR_MAP_SWIZZLE_128B || has_wide_atoms);
   for (cuuint32_t i = 0; i < rank; ++i) is_modelled &= element_strides[i] == 1;
   if (!is_modelled) {
     fprintf(stderr,
             "cuTensorMapEncodeTiled: only tiles without interleave, with element strides "
-            "of 1, filled with zeros, are modelled\n");
+            "of 1, filled with zeros, swizzled in units of 16 or 32 bytes, are modelled\n");
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   try {
@@ -35,8 +37,10 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
                                       {extents, extents + rank},
                                       {strides, strides + rank - 1},
                                       {box, box + rank},
-                                      static_cast<cookbook::Swizzle>(swizzle),
+                                      has_wide_atoms ? cookbook::Swizzle::b128
+                                                     : static_cast<cookbook::Swizzle>(swizzle),
                                       static_cast<cookbook::L2Promotion>(promotion)});
+    if (has_wide_atoms) map->swizzle = cookbook::simt::kSwizzleOf32Bytes;
   } catch (const std::invalid_argument& broken) {
     fprintf(stderr, "cuTensorMapEncodeTiled: %s\n", broken.what());
     return CUDA_ERROR_INVALID_VALUE;

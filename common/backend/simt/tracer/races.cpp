@@ -11,13 +11,14 @@ void RaceDetector::begin_group(uint32_t blocks, uint32_t threads_per_block, size
   const uint32_t threads = blocks * threads_per_block;
   threads_ = threads;
   threads_per_block_ = threads_per_block;
+  warps_per_block_ = (threads_per_block + kWarpSize - 1) / kWarpSize;
   has_clusters_ = clusters;
   pool_ = threads + 16;
   reads_ = size_t{threads} + pool_;
   starts_ = reads_ + (clusters ? threads : 0);
   fences_ = starts_ + (clusters ? blocks : 0);
   before_ = fences_ + (clusters ? blocks : 0);
-  slots_ = before_ + (tensor_memory ? threads / kWarpSize + 1 : 0);
+  slots_ = before_ + (tensor_memory ? blocks * warps_per_block_ : 0);
   inits_.clear();
   unfenced_.clear();
   uses_.resize(blocks);
@@ -118,7 +119,7 @@ bool RaceDetector::conflicts(const Entry& entry, const Access& access, const Vie
   if (flags_ == nullptr || !is_thread(entry.slot)) return !agree;
   const auto thread = static_cast<Actor>(me.issuer);
   if (!agree) return !flags_->orders(thread, entry.slot, entry.clock);
-  return entry.slot / kWarpSize != me.issuer / kWarpSize &&
+  return warp_of(entry.slot) != warp_of(me.issuer) &&
          flags_->relies(thread, entry.slot, entry.clock, entry.pc, access.pc,
                         access.write && !is_read);
 }
@@ -475,7 +476,7 @@ void RaceDetector::check_cell(Cell& cell, size_t offset, uint32_t bytes, const A
   if (slot < 0) {
     // Full: keep readers of as many different warps as possible, since the lanes of a warp are
     // mostly ordered together.
-    const auto warp = [](const Entry& entry) { return entry.slot / kWarpSize; };
+    const auto warp = [this](const Entry& entry) { return warp_of(entry.slot); };
     for (int i = 0; i < kReaders; ++i) {
       if (warp(cell.readers[i]) == warp(mine)) return;
       for (int j = 0; j < i; ++j) {
@@ -531,11 +532,11 @@ void RaceDetector::tensor_access(uint32_t owner, uint32_t first, uint32_t column
 void RaceDetector::tensor_waited(Actor operation) {
   if (!is_remembered(operation)) return;
   Operation& op = operations_[static_cast<uint32_t>(-(operation + 1)) % kRememberedOperations];
-  op.next_before = clock_[before_ + op.issuer / kWarpSize] + 1;
+  op.next_before = clock_[before_ + warp_of(op.issuer)] + 1;
 }
 
 void RaceDetector::tensor_before_fence(Actor thread) {
-  const size_t at = before_ + static_cast<uint32_t>(thread) / kWarpSize;
+  const size_t at = before_ + warp_of(static_cast<uint32_t>(thread));
   const uint32_t number = ++clock_[at];
   own_row(thread)[at] = number;
 }
@@ -556,9 +557,9 @@ void RaceDetector::check_fences(const Cell& cell, size_t offset, uint32_t part,
     if ((entry.bytes & part) == 0 || !ordered(entry, me, is_read)) return;
     const Operation* earlier = operation_of(entry);
     const uint32_t issuer = earlier != nullptr ? earlier->issuer : slot_issuer_[entry.slot];
-    const bool one_warp = issuer / kWarpSize == me.issuer / kWarpSize;
+    const bool one_warp = warp_of(issuer) == warp_of(me.issuer);
     if (!entry.tensor_core && !one_warp && earlier != nullptr &&
-        known_clock(me, before_ + issuer / kWarpSize) < earlier->next_before) {
+        known_clock(me, before_ + warp_of(issuer)) < earlier->next_before) {
       const bool uses = !is_read && !access.write && access.tensor_core;
       if (uses || !hazards_.contains(Key(Kind::tensor_unfenced, entry.pc, access.pc))) {
         report(uses ? Kind::tensor_unfenced : Kind::tensor_before, &entry, access, me, offset);

@@ -263,6 +263,11 @@ class RaceDetector {
   bool is_remembered(Actor operation) const;
   bool is_thread(uint32_t slot) const { return slot < threads_; }
   uint32_t block_of(uint32_t thread) const { return thread / threads_per_block_; }
+  /// Of a thread, in the group: no warp has threads of two blocks.
+  uint32_t warp_of(uint32_t thread) const {
+    if (threads_per_block_ % kWarpSize == 0) return thread / kWarpSize;
+    return block_of(thread) * warps_per_block_ + thread % threads_per_block_ / kWarpSize;
+  }
   /// Where a row tells of the reads of a thread, or of what an operation does.
   size_t read_slot(uint32_t slot) const {
     return has_clusters_ && is_thread(slot) ? reads_ + slot : slot;
@@ -295,7 +300,7 @@ class RaceDetector {
                     const View& me);
   const Operation* operation_of(const Entry& entry) const;
 
-  uint32_t threads_ = 0, threads_per_block_ = 1;
+  uint32_t threads_ = 0, threads_per_block_ = 1, warps_per_block_ = 1;
   bool has_clusters_ = false;
   uint32_t group_ = 0;
   uint32_t interval_ = 0;

@@ -26,14 +26,11 @@ using Lanes = std::array<Lane*, kWarpSize>;
 
 constexpr int kRows = 16, kColumns = 8, kDepth = 64;
 
-// Element `i` of a register. Of 32 bits with four elements, those of 4 bits are in the middle of a
-// byte, those of 6 bits in its lower ones.
+// Element `i` of a register, which has eight of 4 bits or four in a byte each.
 float value_of(const uint32_t& word, int i, Format format, bool packed) {
-  const uint32_t byte = word >> (8 * i);
-  if (!packed && format == Format::e2m1) return narrow_bits_to_float(byte >> 2 & 0xf, 2, 1);
-  if (format == Format::e2m3) return narrow_bits_to_float(byte & 0x3f, 2, 3);
-  if (format == Format::e3m2) return narrow_bits_to_float(byte & 0x3f, 3, 2);
-  return element_value(reinterpret_cast<const char*>(&word), static_cast<uint32_t>(i), format);
+  const char* bytes = reinterpret_cast<const char*>(&word);
+  const auto at = static_cast<uint32_t>(i);
+  return packed ? element_value(bytes, at, format) : element_in_byte(bytes, at, format);
 }
 
 BlockScale scale_in(uint32_t scales, uint32_t byte, const ScaledMma& kind) {

@@ -12,12 +12,18 @@ namespace cookbook::simt {
 
 class SharedOperand {
  public:
-  /// `chunk_elements`: elements in 16 bytes of shared memory.
-  SharedOperand(uint64_t descriptor, Swizzle swizzle, bool is_mn_major, uint32_t chunk_elements)
+  /// `chunk_elements`: elements in 16 bytes of shared memory. `base_offset`: the 128-byte row, of
+  /// eight, in which the pattern of the swizzle begins. `wide_atoms`: a swizzle of 128 bytes moves
+  /// 32 bytes as one, and MN-major operands have four k per group, not eight.
+  SharedOperand(uint64_t descriptor, Swizzle swizzle, bool is_mn_major, uint32_t chunk_elements,
+                uint32_t base_offset = 0, bool wide_atoms = false)
       : start_(static_cast<uint32_t>(descriptor & 0x3fff) << 4),
         leading_(static_cast<uint32_t>(descriptor >> 16 & 0x3fff) << 4),
         stride_(static_cast<uint32_t>(descriptor >> 32 & 0x3fff) << 4),
         span_(swizzle_span_bytes(swizzle)),
+        pattern_(base_offset << 7),
+        shift_(wide_atoms ? 2 : 3),
+        mask_(wide_atoms ? span_ - 32 : span_ - 16),
         swizzle_(swizzle),
         is_mn_major_(is_mn_major),
         chunk_elements_(chunk_elements) {}
@@ -26,7 +32,7 @@ class SharedOperand {
   /// elements.
   uint32_t chunk_address(uint32_t mn, uint32_t k) const {
     const uint32_t address = start_ + chunk_offset(mn, k);
-    return address ^ ((address >> 3) & (span_ - 16));
+    return address ^ (((address - pattern_) >> shift_) & mask_);
   }
 
   /// A shared address that no chunk of rows < `rows`, k < `depth` reaches.
@@ -62,11 +68,15 @@ class SharedOperand {
       return mn / chunk_elements_ * stride_ + k / 8 * leading_ + k % 8 * 16;
     }
     const uint32_t columns = span_ / 16 * chunk_elements_;
-    return mn / columns * leading_ + k / 8 * stride_ + k % 8 * span_ +
+    const uint32_t in_group = k & ((1u << shift_) - 1);
+    return mn / columns * leading_ + (k >> shift_) * stride_ + in_group * span_ +
            mn % columns / chunk_elements_ * 16;
   }
 
   uint32_t start_, leading_, stride_, span_;
+  // Of the swizzle: where a pattern begins, how far bits of the row move and to which. A group of
+  // k has 2^shift_.
+  uint32_t pattern_, shift_, mask_;
   Swizzle swizzle_;
   bool is_mn_major_;
   uint32_t chunk_elements_;

@@ -172,7 +172,7 @@ void require_shape(const Product& p, void* pc) {
           p.cta_group, p.m, p.n);
 }
 
-// PTX ISA, "Shared memory descriptor".
+// PTX ISA, "Shared memory descriptor". `elements`: in 16 bytes.
 SharedOperand operand_of(uint64_t word, bool is_mn_major, uint32_t elements, const char* which,
                          void* pc) {
   const auto refuse = [&](const char* why) {
@@ -182,14 +182,21 @@ SharedOperand operand_of(uint64_t word, bool is_mn_major, uint32_t elements, con
   if (bits_of(word, 14, 2) != 0 || bits_of(word, 30, 2) != 0 || bits_of(word, 53, 8) != 0) {
     refuse("bits 14, 15, 30, 31 and 53 to 60 must be 0");
   }
-  if (bits_of(word, 49, 3) != 0) refuse("a base offset (bits 49 to 51) is not modelled");
-  if (bits_of(word, 52, 1) != 0) refuse("an absolute leading dimension (bit 52) is not modelled");
-  switch (bits_of(word, 61, 3)) {
+  if (bits_of(word, 52, 1) != 0) refuse("an absolute leading dimension (bit 52) needs sm_103a");
+  const uint32_t base_offset = bits_of(word, 49, 3), layout = bits_of(word, 61, 3);
+  if (layout == 0 && base_offset != 0) refuse("bits 49 to 51 must be 0 without a swizzle");
+  // PTX ISA, "Valid combinations of type-size, major-ness and swizzling".
+  const bool wide_atoms = layout == 1;
+  if (wide_atoms != (is_mn_major && elements == 4)) {
+    refuse(wide_atoms ? "a swizzle of 32-byte atoms is for transposed tf32 only"
+                      : "transposed tf32 needs the 128-byte swizzle of 32-byte atoms");
+  }
+  switch (layout) {
     case 0: return {word, Swizzle::none, is_mn_major, elements};
-    case 2: return {word, Swizzle::b128, is_mn_major, elements};
-    case 4: return {word, Swizzle::b64, is_mn_major, elements};
-    case 6: return {word, Swizzle::b32, is_mn_major, elements};
-    case 1: refuse("the 128-byte swizzle of 32-byte atoms is not modelled"); break;
+    case 1:
+    case 2: return {word, Swizzle::b128, is_mn_major, elements, base_offset, wide_atoms};
+    case 4: return {word, Swizzle::b64, is_mn_major, elements, base_offset};
+    case 6: return {word, Swizzle::b32, is_mn_major, elements, base_offset};
     default: refuse("bits 61 to 63 name no layout");
   }
   __builtin_unreachable();
@@ -212,7 +219,8 @@ uint32_t rows_b(const Product& p) { return p.n / group_size(p); }
 struct Place {
   uint32_t block, lane;
 };
-// The row of D, or of A in tensor memory; of `right`, D's columns N/2 and above.
+// The row of D, or of A in tensor memory; `right`: D's columns N/2 and above, or the A that they
+// are computed with.
 Place place_of(const Product& p, uint32_t row, bool right) {
   const uint32_t in_block = row % rows_a(p), block = row / rows_a(p);
   if (p.cta_group == 1 && p.m == 64) {
@@ -222,6 +230,8 @@ Place place_of(const Product& p, uint32_t row, bool right) {
   return {block, in_block};
 }
 bool is_halved(const Product& p) { return p.cta_group == 2 && p.m == 128; }
+// Whether a row of A is in tensor memory twice.
+bool has_two_copies_of_a(const Product& p) { return p.a_in_tensor_memory && is_halved(p); }
 uint32_t columns_of_d(const Product& p) { return is_halved(p) ? p.n / 2 : p.n; }
 // D's lanes in groups of eight.
 uint32_t groups_of_d(const Product& p) {
@@ -236,7 +246,7 @@ uint32_t scale_columns(uint32_t rows) { return (rows + 31) / 32; }
 // ---- execution ----
 
 struct Scratch {
-  float a[256][64];  // (m, k)
+  float a[256][64];  // (m, k); where there are two copies, the other one begins at row M
   float b[64][256];  // (k, n)
   float d[256];
   int exponents_b[64][256];
@@ -276,13 +286,19 @@ void load_operands(const Product& p, Scratch& s) {
         });
   }
   if (!p.a_in_tensor_memory) return;
-  for (uint32_t row = 0; row < p.m; ++row) {
-    const Place place = place_of(p, row, false);
+  const bool in_bytes = elements == 16 && narrow_bits(p.format_a) < 8;
+  for (uint32_t i = 0; i < (has_two_copies_of_a(p) ? 2 : 1) * p.m; ++i) {
+    const Place place = place_of(p, i % p.m, i >= p.m);
     TensorMemory& memory = tensor_memory(*p.blocks[place.block]);
     char words[32];
     std::memcpy(words, &memory.word(place.lane, p.a_column), 32);
     for (uint32_t k = 0; k < p.depth; ++k) {
-      s.a[row][k] = value_of(p, false, words + k / elements * 16, k % elements);
+      if (in_bytes) {
+        const float value = element_in_byte(words, k, p.format_a);
+        s.a[i][k] = p.negate_a ? -value : value;
+      } else {
+        s.a[i][k] = value_of(p, false, words + k / elements * 16, k % elements);
+      }
     }
   }
 }
@@ -344,7 +360,10 @@ void execute(const Product& p) {
                           .scales_b = scales_b.data()};
   const float factor = bits_float(static_cast<uint32_t>(127 - p.scale_input_d) << 23);
   const uint32_t columns = columns_of_d(p);
-  for (uint32_t row = 0; row < p.m; ++row) {
+  const bool two_copies = has_two_copies_of_a(p);
+  for (uint32_t i = 0; i < (two_copies ? 2 : 1) * p.m; ++i) {
+    const uint32_t row = i % p.m;
+    const float* a = s.a[i];
     // D's row, in two parts where the shape halves it.
     std::array<uint32_t*, 2> words{};
     std::array<bool, 2> disabled{};
@@ -353,6 +372,7 @@ void execute(const Product& p) {
       words[part] = &tensor_memory(*p.blocks[place.block]).word(place.lane, p.d_column);
       disabled[part] =
           (p.disabled[place.block * 4 + place.lane / 32] >> (place.lane % 32) & 1) != 0;
+      if (two_copies && part != i / p.m) disabled[part] = true;
     }
     const auto word_of = [&](uint32_t n) -> uint32_t& {
       return n < columns ? words[0][n] : words[1][n - columns];
@@ -363,9 +383,9 @@ void execute(const Product& p) {
                                          : bits_float(word_of(n)) * factor;
     }
     for (uint32_t k = 0; integers && k < p.depth; ++k) {  // exact in fp32: 32 times 16 bits
-      for (uint32_t n = 0; n < p.n; ++n) s.d[n] += s.a[row][k] * s.b[k][n];
+      for (uint32_t n = 0; n < p.n; ++n) s.d[n] += a[k] * s.b[k][n];
     }
-    if (fast) s.sums.add(s.a[row], s.d);
+    if (fast) s.sums.add(a, s.d);
     if (is_scaled(p.kind)) {
       std::array<BlockScale, 4> scales_a{};
       for (uint32_t v = 0; v < vectors; ++v) {
@@ -374,15 +394,15 @@ void execute(const Product& p) {
         scales_a[v] =
             scale_of(scale_byte(memory, p.scale_a, p.scale_a_byte, in_block, v), p.scale_is_ue8m0);
       }
-      scaled.add(s.a[row], scales_a.data(), s.d);
+      scaled.add(a, scales_a.data(), s.d);
     }
     for (uint32_t n = 0; n < p.n; ++n) {
       if (disabled[n < columns ? 0 : 1]) continue;
       if (integers) {
         word_of(n) = integer_sum(p, word_of(n), s.d[n]);
       } else if (half) {
-        const uint32_t bits = tensor_sum(tcgen05_rule(depth), p.format_a, p.format_b, s.a[row],
-                                         s.b[0] + n, 256, depth, s.d[n], true);
+        const uint32_t bits = tensor_sum(tcgen05_rule(depth), p.format_a, p.format_b, a, s.b[0] + n,
+                                         256, depth, s.d[n], true);
         word_of(n) = (word_of(n) & 0xffff0000u) | bits;
       } else {
         word_of(n) = float_bits(s.d[n]);
@@ -416,9 +436,14 @@ void require_shared(const SharedOperand& operand, uint32_t rows, uint32_t depth,
           which, block.shared_bytes, end - kDynamicSharedAddress);
 }
 
+// Bytes of a chunk that are no padding.
+uint32_t used_bytes(const Product& p, Format format) {
+  return chunk_elements(p.kind) == 16 && p.kind != MmaKind::i8 ? 2 * narrow_bits(format) : 16;
+}
+
 // Ranges of shared memory that an operation reads, as few as possible.
-void record_shared(const SharedOperand& operand, uint32_t rows, uint32_t depth, const Block& block,
-                   void* pc, Actor actor) {
+void record_shared(const SharedOperand& operand, uint32_t rows, uint32_t depth, uint32_t used,
+                   const Block& block, void* pc, Actor actor) {
   const char* base = shared_base(block);
   uint32_t begin = 0, end = 0;
   const auto flush = [&] {
@@ -426,13 +451,13 @@ void record_shared(const SharedOperand& operand, uint32_t rows, uint32_t depth, 
   };
   operand.for_each_chunk(0, rows, depth, [&](uint32_t, uint32_t, uint32_t address) {
     if (address == end) {
-      end += 16;
-    } else if (address + 16 == begin) {
+      end += used;
+    } else if (address + used == begin) {
       begin = address;
     } else {
       flush();
       begin = address;
-      end = address + 16;
+      end = address + used;
     }
   });
   flush();
@@ -447,8 +472,10 @@ void record(const Product& p, Tcgen05State& state, void* pc) {
   sync_tracer->acquire(&state.copies, actor);
   for (uint32_t half = 0; half < group_size(p); ++half) {
     const Block& block = *p.blocks[half];
-    record_shared(operand_b(p), rows_b(p), p.depth, block, pc, actor);
-    if (!p.a_in_tensor_memory) record_shared(operand_a(p), rows_a(p), p.depth, block, pc, actor);
+    record_shared(operand_b(p), rows_b(p), p.depth, used_bytes(p, p.format_b), block, pc, actor);
+    if (!p.a_in_tensor_memory) {
+      record_shared(operand_a(p), rows_a(p), p.depth, used_bytes(p, p.format_a), block, pc, actor);
+    }
     const uint32_t groups = groups_of_d(p);
     if (p.a_in_tensor_memory) {
       tensor_tracer->tensor_read({&block, p.a_column, kColumnsOfA, groups}, true, pc, actor);
@@ -486,13 +513,11 @@ void issue(uint32_t d, uint64_t a, bool a_in_tensor_memory, uint64_t b, uint32_t
   decode_instruction(p, instruction, pc);
   p.depth = 2 * chunk_elements(p.kind);
   require_shape(p, pc);
-  const bool has_transpose = !is_fp4(p.kind) && p.kind != MmaKind::tf32;
-  const auto is_byte = [&p](Format f) {
-    return p.kind == MmaKind::i8 || f == Format::e4m3 || f == Format::e5m2;
+  const auto has_transpose = [&p](Format format) {
+    return p.kind == MmaKind::i8 || (!is_fp4(p.kind) && narrow_bits(format) == 8);
   };
-  const bool narrow = p.kind != MmaKind::f16;
-  if ((p.a_is_mn_major && (!has_transpose || (narrow && !is_byte(p.format_a)))) ||
-      (p.b_is_mn_major && (!has_transpose || (narrow && !is_byte(p.format_b))))) {
+  if ((p.a_is_mn_major && !has_transpose(p.format_a)) ||
+      (p.b_is_mn_major && !has_transpose(p.format_b))) {
     fail_at(pc, "{}: kind::{} with these types has no transposed operands", kMma, name_of(p.kind));
   }
   p.accumulate = accumulate;
@@ -517,13 +542,7 @@ void issue(uint32_t d, uint64_t a, bool a_in_tensor_memory, uint64_t b, uint32_t
   p.desc_b = b;
   if (a_in_tensor_memory) {
     p.a_column = static_cast<uint32_t>(a & 0xffff);
-    if (is_halved(p)) {
-      fail_at(pc, "{}: A in tensor memory with cta_group 2 and M = 128 is not modelled", kMma);
-    }
     if (p.a_is_mn_major) fail_at(pc, "{}: A in tensor memory has no transposed form", kMma);
-    if (chunk_elements(p.kind) == 16 && !is_byte(p.format_a)) {
-      fail_at(pc, "{}: A of 4 or 6 bits per element in tensor memory is not modelled", kMma);
-    }
     if ((a >> 16 & 127) != p.d_lane) {
       fail_at(pc, "{}: A in tensor memory begins at lane {}, D at {}", kMma, a >> 16 & 127,
               p.d_lane);
@@ -676,10 +695,10 @@ void tcgen05_cp(uint32_t address, uint64_t source, TmemCopy shape, int cta_group
   constexpr const char* kWhat = "tcgen05.cp";
   const std::array<Block*, 2> blocks = blocks_of(cta_group, kWhat, pc);
   require_alive(blocks, kWhat, pc);
-  if (expand != TmemExpand::none) {
-    fail_at(pc, "{}: the expansion of 4 or 6 bits to bytes is not modelled", kWhat);
-  }
   const CopyShape size = shape_of(shape);
+  const uint32_t bits = expand == TmemExpand::b4x16_p64   ? 4
+                        : expand == TmemExpand::b6x16_p32 ? 6
+                                                          : 8;  // per element
   const SharedOperand operand = operand_of(source, false, 16, "the source", pc);
   const uint32_t column = address & 0xffff, lane = address >> 16 & 127;
   if (lane != 0) fail_at(pc, "{}: begins at lane {}: only lane 0 is modelled", kWhat, lane);
@@ -694,7 +713,7 @@ void tcgen05_cp(uint32_t address, uint64_t source, TmemCopy shape, int cta_group
     sync_tracer->acquire(&state.products, actor);  // mma -> cp, of newer PTX
     sync_tracer->acquire(&state.copies, actor);
     for (int half = 0; half < cta_group; ++half) {
-      record_shared(operand, size.rows, size.bytes, *blocks[half], pc, actor);
+      record_shared(operand, size.rows, size.bytes, 2 * bits, *blocks[half], pc, actor);
       tensor_tracer->tensor_write({blocks[half], column, size.bytes / 4, groups_of(shape)}, false,
                                   pc, actor);
     }
@@ -704,12 +723,16 @@ void tcgen05_cp(uint32_t address, uint64_t source, TmemCopy shape, int cta_group
   enqueue(state, [=] {
     for (int half = 0; half < cta_group; ++half) {
       TensorMemory& memory = tensor_memory(*blocks[half]);
-      operand.for_each_chunk(
-          0, size.rows, size.bytes, [&](uint32_t row, uint32_t at, uint32_t from) {
-            for (const uint32_t to : lanes_of(shape, row)) {
-              std::memcpy(&memory.word(to, column + at / 4), shared_base(*blocks[half]) + from, 16);
-            }
-          });
+      operand.for_each_chunk(0, size.rows, size.bytes,
+                             [&](uint32_t row, uint32_t at, uint32_t from) {
+                               char chunk[16];
+                               std::memcpy(chunk, shared_base(*blocks[half]) + from, 16);
+                               if (bits < 8)
+                                 expand_elements(shared_base(*blocks[half]) + from, bits, chunk);
+                               for (const uint32_t to : lanes_of(shape, row)) {
+                                 std::memcpy(&memory.word(to, column + at / 4), chunk, 16);
+                               }
+                             });
     }
   });
 }

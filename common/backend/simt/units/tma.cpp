@@ -90,8 +90,9 @@ Row stored_row_of(const Box& box, uint32_t row) {
 // memory is aligned so that host addresses have the bits that matter of shared addresses.
 template <class T>
 T* swizzled(T* smem, uint32_t offset, uint8_t swizzle) {
-  const uintptr_t mask = swizzle_span_bytes(static_cast<Swizzle>(swizzle)) - 16;
   const uintptr_t address = reinterpret_cast<uintptr_t>(smem) + offset;
+  if (swizzle == kSwizzleOf32Bytes) return reinterpret_cast<T*>(address ^ ((address >> 2) & 96));
+  const uintptr_t mask = swizzle_span_bytes(static_cast<Swizzle>(swizzle)) - 16;
   return reinterpret_cast<T*>(address ^ ((address >> 3) & mask));
 }
 

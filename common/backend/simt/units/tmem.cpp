@@ -156,16 +156,19 @@ int registers_of(TmemShape shape, int repeat) {
                                         : repeat;
 }
 
-// Where thread `t` of the warp has its register `i`: lane and column, from the first ones.
+// Where thread `t` of the warp has its register `i`: lane and column, from the first ones. With two
+// columns per register the first of them.
 std::array<uint32_t, 2> place_of(const Access& access, uint32_t t, uint32_t i) {
+  const uint32_t width = access.pack ? 2 : 1;
   switch (access.shape) {
-    case TmemShape::s32x32b: return {t, i};
-    case TmemShape::s16x64b: return {t / 4 + 8 * (t % 2), t / 2 % 2 + 2 * i};
-    case TmemShape::s16x128b: return {t / 4 + 8 * (i % 2), t % 4 + 4 * (i / 2)};
-    case TmemShape::s16x256b: return {t / 4 + 8 * (i / 2 % 2), 2 * (t % 4) + i % 2 + 8 * (i / 4)};
+    case TmemShape::s32x32b: return {t, i * width};
+    case TmemShape::s16x64b: return {t / 4 + 8 * (t % 2), (t / 2 % 2 + 2 * i) * width};
+    case TmemShape::s16x128b: return {t / 4 + 8 * (i % 2), (t % 4 + 4 * (i / 2)) * width};
+    case TmemShape::s16x256b:
+      return {t / 4 + 8 * (i / 2 % 2), (2 * (t % 4) + i % 2 + 8 * (i / 4)) * width};
     case TmemShape::s16x32bx2: break;
   }
-  return {t % 16, i + (t < 16 ? 0 : access.offset)};
+  return {t % 16, i * width + (t < 16 ? 0 : access.offset)};
 }
 
 // Columns of one run from the first column on.
@@ -187,9 +190,6 @@ Access checked_access(uint32_t address, TmemShape shape, int repeat, bool pack, 
   const int registers = registers_of(shape, repeat);
   if (repeat < 1 || (repeat & (repeat - 1)) != 0 || registers > 128) {
     fail_at(pc, "{}: no such shape: x{} of {} registers", what, repeat, registers);
-  }
-  if (pack && shape != TmemShape::s32x32b) {
-    fail_at(pc, "{}: 16 bits of a column in shapes other than 32x32b are not modelled", what);
   }
   const uint32_t quarter = self.id / kWarpSize % 4, in_quarter = access.lane % 32;
   if (access.lane / 32 != quarter) {
@@ -224,7 +224,7 @@ void for_each_range(const Access& access, const Visit& visit) {
 uint32_t read_register(TensorMemory& memory, const Access& access, uint32_t t, uint32_t i) {
   const auto [lane, column] = place_of(access, t, i);
   if (!access.pack) return memory.word(access.lane + lane, access.column + column);
-  const uint32_t* both = &memory.word(access.lane + lane, access.column + 2 * column);
+  const uint32_t* both = &memory.word(access.lane + lane, access.column + column);
   return (both[0] & 0xffff) | both[1] << 16;
 }
 
@@ -235,7 +235,7 @@ void write_register(TensorMemory& memory, const Access& access, uint32_t t, uint
     memory.word(access.lane + lane, access.column + column) = value;
     return;
   }
-  uint32_t* both = &memory.word(access.lane + lane, access.column + 2 * column);
+  uint32_t* both = &memory.word(access.lane + lane, access.column + column);
   both[0] = value & 0xffff;
   both[1] = value >> 16;
 }

@@ -29,7 +29,10 @@ enum CUtensorMapSwizzle {
   CU_TENSOR_MAP_SWIZZLE_NONE = 0,
   CU_TENSOR_MAP_SWIZZLE_32B,
   CU_TENSOR_MAP_SWIZZLE_64B,
-  CU_TENSOR_MAP_SWIZZLE_128B
+  CU_TENSOR_MAP_SWIZZLE_128B,
+  CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B,
+  CU_TENSOR_MAP_SWIZZLE_128B_ATOM_32B_FLIP_8B,
+  CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B
 };
 enum CUtensorMapL2promotion {
   CU_TENSOR_MAP_L2_PROMOTION_NONE = 0,
@@ -43,7 +46,7 @@ enum CUtensorMapFloatOOBfill {
 };
 
 /// A map that breaks a rule is a finding, and CUDA_ERROR_INVALID_VALUE. Interleaved layouts,
-/// element strides above 1 and NaN fills are CUDA_ERROR_NOT_SUPPORTED.
+/// element strides above 1, NaN fills and the last two swizzles are CUDA_ERROR_NOT_SUPPORTED.
 CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank,
                                 void* address, const cuuint64_t* extents, const cuuint64_t* strides,
                                 const cuuint32_t* box, const cuuint32_t* element_strides,
