@@ -125,8 +125,9 @@ def hours():
         rows.append(f"| {' | '.join([str(number), *named[:2], str(lab or ''), named[2], *shown, f'{home:.1f}'])} |")
     at_home = sum(home for _, _, home in weeks())
     present = 4 * len(weeks())  # hours of lecture and lab
-    return "\n".join([*rows, "", f"Together {at_home:.0f} hours at home and {present} in lectures and labs: {at_home + present:.0f} hours, "
-                      f"or {(at_home + present) / 27.5:.1f} credits of ECTS at 25 to 30 hours each."])
+    together = at_home + present
+    return "\n".join([*rows, "", f"Together {at_home:.0f} hours at home and {present} in lectures and labs: {together:.0f} hours, "
+                      f"or {together / 30:.1f} to", f"{together / 25:.1f} credits of ECTS, at 25 to 30 hours each."])
 
 
 PAGES = {"docs/exercises.md": ("exercises", table), "docs/course.md": ("hours", hours)}
