@@ -113,6 +113,11 @@ TEST(DeviceTable, AnUnknownDeviceIsOneLineWithAll) {
 
 // A cooperative grid of as many blocks as fit at once is accepted, and one of one more is rejected.
 TEST(DeviceTable, ResidentBlocks) {
+  // What chapter 1's notes say of block sizes: 32 threads per block do not fill an SM.
+  for (const unsigned threads : {64, 128, 256, 512, 1024}) {
+    EXPECT_EQ(simt::resident_blocks_per_sm(0, threads) * threads, 2048u);
+  }
+  EXPECT_EQ(simt::resident_blocks_per_sm(0, 32) * 32, 1024u);
   const auto refused = [](unsigned blocks, size_t smem_bytes) {
     const RunningBlocks none(simt::RunBlocks::none);
     const LaunchConfig config{dim3(blocks), dim3(256), smem_bytes, 1, true};

@@ -5,7 +5,9 @@
 * any C75xx remark in a log with kernels for sm_90a: the assembler serialised wgmma instructions;
 * register spills in the last level of a chapter's headline ladder (final_kernels.txt);
 * a stack frame there: a local array that is indexed at run time lives in local memory, and every use
-  of it is an LDL or STL, although nothing is spilled.
+  of it is an LDL or STL, although nothing is spilled;
+* a kernel of which a page says that it spills, or that it takes fewer registers than another, and
+  which does not (final_kernels.txt: `spills REGEX`, `fewer REGEX than REGEX`).
 
 Usage: check_ptxas.py LOG [--kernels FILE] [--chapters N,N...] [--architecture sm_86]
 """
@@ -92,6 +94,19 @@ def built_chapters():
     return {int(line.split()[0]) for line in (ROOT / "chapters/contents.txt").read_text().splitlines()}
 
 
+def broken_statement(pattern, kernels):
+    """What is wrong with `spills REGEX` or `fewer REGEX than REGEX`, of the kernels of one architecture; None if nothing is."""
+    kind, _, rest = pattern.partition(" ")
+    named = [[kernel for kernel in kernels if re.search(each, kernel.name)] for each in rest.split(" than ")]
+    if not all(named):
+        return f"no kernel: {pattern}"
+    if kind == "spills":
+        holds = all(kernel.spill_stores for kernel in named[0])
+    else:
+        holds = max(kernel.registers or 0 for kernel in named[0]) < min(kernel.registers or 0 for kernel in named[1])
+    return None if holds else f"not so: {pattern}"
+
+
 def check(lines, patterns, chapters):
     """Problems found in a log, and a table of the kernels that were looked at."""
     kernels, remarks = parse(lines)
@@ -107,6 +122,10 @@ def check(lines, patterns, chapters):
         if chapter not in chapters or architectures == ["none"]:
             continue
         for architecture in architectures:
+            if pattern.startswith(("spills ", "fewer ")):
+                wrong = broken_statement(pattern, [kernel for kernel in kernels if kernel.architecture == architecture])
+                problems += [f"chapter {chapter}, {architecture}: {wrong}"] if wrong else []
+                continue
             matches = [k for k in kernels
                        if k.architecture == architecture and re.search(pattern, k.name)]
             if not matches:

@@ -80,6 +80,16 @@ class Ptxas(unittest.TestCase):
             with self.subTest(what):
                 self.assertEqual(len(problems(log, **more)), number)
 
+    def test_what_a_page_says_of_kernels(self):
+        other = self.SCALAR.replace("Used 168", "Used 200")
+        self.assertNotEqual(other, self.SCALAR)
+        for pattern, wrong in (("spills ::scalar<", None), ("spills ::vector<", "not so"), ("spills ::renamed<", "no kernel"),
+                               ("fewer ::vector< than ::scalar<", None), ("fewer ::scalar< than ::vector<", "not so"),
+                               ("fewer ::vector< than ::vector<", "not so"), ("fewer ::vector< than ::renamed<", "no kernel")):
+            with self.subTest(pattern):
+                found = problems(report() + other, pattern=pattern)
+                self.assertEqual(found, [f"chapter 1, sm_90a: {wrong}: {pattern}"] if wrong else [])
+
     def test_an_architecture_with_a_plus_is_looked_at_when_asked_for(self):
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "kernels"

@@ -22,6 +22,22 @@ from formulas import FORMULAS  # noqa: E402
 EXERCISES = catalogue.all_exercises()
 
 
+def unplanned(page):
+    """Of the table of lectures in docs/course.md: levels of a chapter's first ladder that it has not once, and others."""
+    table = page[page.index("| week | before the break |"):].partition("\n\n")[0]
+    planned = {}
+    for cell in (cell for row in table.split("\n") for cell in re.split(r"[|;]", row)):
+        if found := re.match(r" ?chapter (\d+): (.*)", cell):
+            planned.setdefault(int(found[1]), []).extend(re.findall(r"`(\w+)`", found[2]))
+    wrong = []
+    for chapter in sorted(planned):
+        listed = json.loads((ROOT / f"docs/levels/chapter_{chapter}.json").read_text())
+        names = [level["name"] for level in listed if level["ladder"] == listed[0]["ladder"]]
+        wrong += [f"{chapter}: {name} {planned[chapter].count(name)} times" for name in names if planned[chapter].count(name) != 1]
+        wrong += [f"{chapter}: {name} is no level of its first ladder" for name in planned[chapter] if name not in names]
+    return wrong + [f"{chapter}: not planned" for chapter in range(len(list((ROOT / "docs/levels").glob("*.json")))) if chapter not in planned]
+
+
 class Data(unittest.TestCase):
     def test_every_exercise_has_a_kind_a_title_minutes_and_two_hints(self):
         files = {file for kind in ("cuh", "txt") for file in ROOT.glob(f"chapters/*/exercises/exercise_*.{kind}")}
@@ -66,6 +82,12 @@ class Data(unittest.TestCase):
         for name in catalogue.PAGES:
             page = (ROOT / name).read_text()
             self.assertEqual(page, catalogue.with_table(name, page), "python3 tools/exercises list --write")
+
+    def test_the_lectures_have_every_level_once(self):
+        page = (ROOT / "docs/course.md").read_text()
+        self.assertEqual(unplanned(page), [])
+        self.assertEqual(unplanned(page.replace("`coalesced`, `shared_tile`", "`shared_tile`")), ["2: coalesced 0 times"])
+        self.assertEqual(unplanned(page.replace("`padded` |", "`padded`, `padding` |")), ["3: padding is no level of its first ladder"])
 
     def test_the_weeks_of_the_course_fit(self):
         weeks = catalogue.weeks()

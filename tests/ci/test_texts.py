@@ -17,35 +17,29 @@ import make_pages
 ROOT = Path(__file__).resolve().parents[2]
 SIDEBARS = "plots/results/h200/sidebars/"
 
-# Chapter, figure as its README or notes.md quotes it, file, how its line in the file begins; the figure is the line's last number,
-# rounded.
+# Chapter, figure as its README or notes.md quotes it, file, how its line in the file begins; the figure is a number of this line,
+# rounded: the last one, or that at `at` of the first such line below a line that begins with `below`.
+HELD = {"below": "the same while another kernel holds 8 SMs", "at": 0}
 QUOTES = [
-    ("08_persistent", "678", "chapter-8-grouped.txt", "one persistent launch"),
-    ("08_persistent", "552", "chapter-8-grouped.txt", "a launch a product"),
+    ("08_persistent", "678", "chapter-8-grouped.txt", "one persistent launch", {}),
+    ("08_persistent", "552", "chapter-8-grouped.txt", "a launch a product", {}),
+    ("08_persistent", "695", "chapter-8-when-not.txt", "multicast", HELD),
+    ("08_persistent", "514", "chapter-8-when-not.txt", "static", HELD),
 ]
 
 
-def says(text, quoted, line):
-    """Whether the last number of the first line that begins so is the quoted one, rounded."""
-    rows = [row for row in text.splitlines() if row.strip().startswith(line)]
+def says(text, quoted, line, below="", at=-1):
+    """Whether the number at `at` of the first line that begins so, below one that begins with `below`, is the quoted one, rounded."""
+    lines = [row.strip() for row in text.splitlines()]
+    begin = next((i for i, row in enumerate(lines) if row.startswith(below)), len(lines))
+    rows = [row for row in lines[begin:] if row.startswith(line)]
     numbers = re.findall(r"\d+(?:\.\d+)?", rows[0]) if rows else []
-    return bool(numbers) and int(float(numbers[-1]) + 0.5) == int(quoted.replace(",", ""))
+    return bool(numbers) and int(float(numbers[at]) + 0.5) == int(quoted.replace(",", ""))
 
 
 def last_levels(file):
     """The rows of the table of the last levels by GPU."""
     return re.findall(r"(?m)^\| (?:RTX|[A-Z]\d00).*$", (ROOT / file).read_text())
-
-
-def unknown(text):
-    """Of the tests `Suite.Name` and the exercises N.M that a page names, those that there are not."""
-    tests = "".join(file.read_text() for file in (ROOT / "tests").glob("*.cpp"))
-    for suite, name in re.findall(r"`([A-Z]\w+)\.([A-Z]\w+)`", text):
-        if not re.search(rf"TEST(?:_F)?\({suite},\s+{name}\)", tests):
-            yield f"{suite}.{name}"
-    for number, order in re.findall(r"[Ee]xercises? (\d+)\.(\d+)", text):
-        if not list(ROOT.glob(f"chapters/{int(number):02}_*/exercises/exercise_{order}_*")):
-            yield f"{number}.{order}"
 
 
 def anchor_of(heading):
@@ -121,30 +115,199 @@ class Evidence(unittest.TestCase):
             self.assertEqual(unfounded(f"{table}| c | {evidence} |\n\n| d | e |\n"), ["c"])
 
 
-class Elsewhere(unittest.TestCase):
-    def test_the_tests_and_exercises_that_it_names_are_there(self):
-        text = (ROOT / "docs/elsewhere.md").read_text()
-        self.assertTrue(re.search(r"`Tuner\.\w+`", text))
-        self.assertEqual(list(unknown(text)), [])
+def lists_of_levels():
+    """{name of a level or ladder: files of its levels}"""
+    files = {}
+    for listed in (ROOT / "docs/levels").glob("*.json"):
+        for level in json.loads(listed.read_text()):
+            for name in (level["name"], level["ladder"]):
+                files.setdefault(name, set()).add(level["file"])
+    return files
 
-    def test_others_are_missed(self):
-        self.assertEqual(list(unknown("`Tuner.Sings`, exercise 1.99")), ["Tuner.Sings", "1.99"])
+
+class Named:
+    """What a table may name: tests, exercises, files, and levels with their claims."""
+
+    def __init__(self):
+        self.levels = lists_of_levels()
+        self.claiming = {name for name, files in self.levels.items()
+                         if any("Claims claims(" in (ROOT / file).read_text() for file in files)}
+        self.tests = "".join(file.read_text() for file in (ROOT / "tests").glob("*.cpp"))
+        self.methods = {}
+        for file in [*ROOT.glob("tests/**/*.py"), *ROOT.glob("plots/tests/*.py")]:
+            for name, body in re.findall(r"(?ms)^class (\w+).*?:\n(.*?)(?=^\S|\Z)", file.read_text()):
+                self.methods.setdefault(name, set()).update(re.findall(r"def (test_\w+)", body))
+        self.topics = {f"capstone_topics_{path.name.replace('-', '_')}" for path in ROOT.glob("tools/capstone/topics/*")}
+        self.scripts = set(re.findall(r"add_test\(NAME (\w+)", (ROOT / "tests/CMakeLists.txt").read_text()))
+
+    def is_test(self, name):
+        suite, _, test = name.partition(".")
+        if "/" in name:
+            return (ROOT / name).is_file()
+        if not test:
+            return name in self.topics | self.scripts or f'"{name}"' in self.tests
+        return test in self.methods.get(suite, ()) or bool(re.search(rf"TEST(?:_F)?\({suite},\s+{test}\)", self.tests))
+
+    def wrong_in(self, row):
+        """What is wrong with a row `| it teaches | here | test |`, or None."""
+        cells = [cell.strip() for cell in row.strip().strip("|").split("|")]
+        if len(cells) != 3:
+            return f"{len(cells)} cells"
+        _, place, test = cells
+        if not re.search(r"\]\([^)]+\)|[Cc]hapters? \d|`\w+/", place):
+            return "names no place"
+        for name in re.findall(r"`(\w+/[\w./-]+)`", place):
+            if not (ROOT / name).exists():
+                return f"no {name}"
+        for number, order in re.findall(r"(?:[Ee]xercises?|and|\() ?(\d+)\.(\d+)", f"{place} {test}"):
+            if not list(ROOT.glob(f"chapters/{int(number):02}_*/exercises/exercise_{order}_*")):
+                return f"no exercise {number}.{order}"
+        if re.match(r"no claim: \w", test):
+            return None
+        claims = re.search(r"claims of ((?:`\w+`(?:, )?)+)", test)
+        levels = re.findall(r"`(\w+)`", claims[1]) if claims else []
+        for name in levels:
+            if name not in self.claiming:
+                return f"no level with claims: {name}"
+        # What stands in the book's data is named by a kind: `stages` in [pictures](...).
+        rest = re.sub(r"kind `\w+`|inputs `\w+`|problems that `\w+`", "", test.replace(claims[0], "") if claims else test)
+        tests = re.findall(r"`([^`]+)`", rest)
+        for name in tests:
+            if not self.is_test(name):
+                return f"no test {name}"
+        return None if levels or tests else "names no test"
+
+
+def taught(text):
+    """The rows of the tables of docs/elsewhere.md."""
+    return [row for row in re.findall(r"(?m)^\| .*$", text) if not row.startswith("| it teaches |")]
+
+
+class Elsewhere(unittest.TestCase):
+    def test_every_row_names_its_place_and_its_test(self):
+        named, rows = Named(), taught((ROOT / "docs/elsewhere.md").read_text())
+        self.assertGreater(len(rows), 60)
+        self.assertEqual([(row, named.wrong_in(row)) for row in rows if named.wrong_in(row)], [])
+
+    def test_others_are_refused(self):
+        named = Named()
+        good = "[chapter 1](../chapters/01_coalescing/README.md), exercise 1.1"
+        for place, test, wrong in (
+                (good, "claims of `coalesced`", None), (good, "claims of `coalesced`, `tile`; `Tuner.TheSwitch`", None),
+                (good, "no claim: a habit", None), (good, "`Quotes.test_another_figure_is_not`", None),
+                (good, "`capstone_topics_top_k`", None), (good, "`exercises_to_read` (2.13)", None),
+                (good, "-", "names no test"), (good, "", "names no test"), (good, "its claims", "names no test"),
+                (good, "no claim", "names no test"), (good, "kind `waves` in [pictures](pictures.md)", "names no test"),
+                (good, "claims of `coalesced`, `sung`", "no level with claims: sung"),
+                (good, "`Tuner.Sings`", "no test Tuner.Sings"), (good, "`Quotes.test_sings`", "no test Quotes.test_sings"),
+                (good, "`Advice.test_another_figure_is_not`", "no test Advice.test_another_figure_is_not"),
+                (good, "`tests/sings.txt`", "no test tests/sings.txt"), (good, "`capstone_topics_song`", "no test capstone_topics_song"),
+                (good, "`exercises_to_read` (2.99)", "no exercise 2.99"),
+                ("somewhere", "claims of `tile`", "names no place"), ("exercise 1.99 of chapter 1", "claims of `tile`", "no exercise 1.99"),
+                ("`common/device/sings.cuh`", "claims of `tile`", "no common/device/sings.cuh")):
+            with self.subTest(place=place, test=test):
+                self.assertEqual(named.wrong_in(f"| it | {place} | {test} |"), wrong)
+        self.assertEqual(named.wrong_in("| it | chapter 1 |"), "2 cells")
+
+
+def spilling(table):
+    """(accumulators per thread, bytes of stack) of each row of the table of tiles in docs/languages.md. The tile is that of
+    all its CTAs."""
+    for m, n, ctas, warps, stack in re.findall(r"(?m)^\| (\d+) x (\d+)[^|]*\| (\d+) \| (\d+) \| \d+ \| ([\d,]+)(?: bytes)? \|", table):
+        yield int(m) * int(n) // int(ctas) // (32 * int(warps)), int(stack.replace(",", ""))
+
+
+# A parameter of a kernel that is tuned, and the words for it in chapter 11's table.
+PARAMETERS = {
+    "rmsnorm": {"threads": "threads per block", "blocks_per_sm": "blocks per SM"},
+    "rope": {"threads": "threads per block", "heads": "heads per thread"},
+    "gemm": {"m": "tile", "n": "tile", "k": "tile", "stages": "stages", "cluster": "cluster 1 or 2", "ping_pong": "schedule",
+             "group": "raster order", "share": "stream-K"},
+    "attention": {"queries": "queries and keys of a tile", "keys": "queries and keys of a tile", "stages": "stages",
+                  "cluster": "cluster 1 or 2", "group": "heads at a time"},
+}
+
+
+def searched(page):
+    """{kernel: what chapter 11's table says is searched}"""
+    kernels = re.findall(r"`(\w+)`", re.search(r"(?m)^\| \|( `\w+` \|)+$", page)[0])
+    cells = re.search(r"(?m)^\| searched \|(.*)\|$", page)[1].split("|")
+    return {kernel: {each.strip() for each in cell.split(",")} for kernel, cell in zip(kernels, cells, strict=True)}
+
+
+def caps(text):
+    """[(registers, blocks)] of the sentence on caps in chapter 2's notes."""
+    found = re.search(r"give (\d+) \([^)]*\), (\d+),\s+(\d+) or (\d+)\s+registers for 1, 2, 3 or 4 blocks", text)
+    return list(zip(map(int, found.groups()), (1, 2, 3, 4)))
+
+
+def at_60_percent(text):
+    """The shares of the FP32 roof that docs/profiling.md has of chapters 2 and 4."""
+    found = re.search(r"Chapter 2 ends there, at\s+(\d+) % of the FP32 roof, and \[chapter 4\]\([^)]*\) goes on to (\d+) %", text)
+    return {"2": found[1], "4": found[2]}
+
+
+class Advice(unittest.TestCase):
+    """What the guides say of kernels in general, held against what is recorded or follows by arithmetic."""
+
+    def test_a_tile_spills_where_its_accumulator_needs_more_than_255_registers(self):
+        rows = list(spilling((ROOT / "docs/languages.md").read_text()))
+        self.assertGreaterEqual(len(rows), 6)
+        self.assertEqual([row for row in rows if (row[0] > 255) != (row[1] > 0)], [])
+        self.assertEqual(list(spilling("| 128 x 256 (new) | 1 | 4 | 256 | 1,808 bytes | 658 | 0 |")), [(256, 1808)])
+
+    def test_a_cap_on_registers_admits_so_many_blocks(self):
+        def most(blocks):  # registers per thread, in steps of 8, with 256 threads per block; 255 is the instruction set's limit
+            return min(255, 65536 // (256 * blocks) // 8 * 8)
+        text = (ROOT / "chapters/02_tiling/notes.md").read_text()
+        self.assertEqual(caps(text), [(most(blocks), blocks) for blocks in (1, 2, 3, 4)])
+        self.assertNotEqual(caps(text.replace(" 80 or", " 88 or")), [(most(blocks), blocks) for blocks in (1, 2, 3, 4)])
+
+    def test_what_is_searched_is_what_the_class_of_the_kernel_says(self):
+        page = (ROOT / "chapters/11_autotuning/README.md").read_text()
+        found = searched(page)
+        for kernel, words in PARAMETERS.items():
+            with self.subTest(kernel):
+                recorded = json.loads((ROOT / f"chapters/11_autotuning/recorded/{kernel}_nvidia_h200.json").read_text())
+                values = {}
+                for configuration in recorded["configurations"].values():
+                    for name, value in configuration.items():
+                        values.setdefault(name, set()).add(value)
+                self.assertEqual(set(values), set(words))
+                self.assertTrue(all(len(of_it) > 1 for of_it in values.values()), values)
+                self.assertEqual(found[kernel], set(words.values()))
+        # The two that memory limits search for bytes in flight, and no tile.
+        for kernel in ("rmsnorm", "rope"):
+            self.assertNotIn("tile", found[kernel])
+        self.assertNotEqual(searched(page.replace("blocks per SM |", "blocks per SM, tile |"))["rmsnorm"], found["rmsnorm"])
+
+    def test_the_example_at_60_percent_is_the_readmes(self):
+        page, readme = (ROOT / "docs/profiling.md").read_text(), (ROOT / "README.md").read_text()
+        for chapter, share in at_60_percent(page).items():
+            row = re.search(rf"(?m)^\| {chapter} \| .*$", readme)[0]
+            self.assertIn(f"| {share} % of FP32 FMA |", row)
+        self.assertNotIn(f"| {at_60_percent(page.replace('at 58 %', 'at 59 %').replace('58 % of', '59 % of'))['2']} % of FP32 FMA |",
+                         readme)
 
 
 class Quotes(unittest.TestCase):
     def test_a_quoted_figure_is_in_the_recorded_output(self):
-        for chapter, quoted, file, line in QUOTES:
+        for chapter, quoted, file, line, place in QUOTES:
             with self.subTest(file=file, quoted=quoted):
                 text = "".join(page.read_text() for page in (ROOT / "chapters" / chapter).glob("*.md"))
                 self.assertIn(SIDEBARS + file, text)
                 self.assertIn(quoted, text)
-                self.assertTrue(says((ROOT / SIDEBARS / file).read_text(), quoted, line))
+                self.assertTrue(says((ROOT / SIDEBARS / file).read_text(), quoted, line, **place))
 
     def test_another_figure_is_not(self):
         text = "  one persistent launch                677.5 TFLOP/s \n"
         self.assertTrue(says(text, "678", "one persistent launch"))
         self.assertFalse(says(text, "679", "one persistent launch"))
         self.assertFalse(says(text, "678", "a launch a product"))
+        text = "a  1.0 2.0\nheld:\n a  3.0 4.0\n"
+        self.assertTrue(says(text, "3", "a", "held", 0))
+        self.assertFalse(says(text, "1", "a", "held", 0))
+        self.assertFalse(says(text, "3", "a", "gone", 0))
 
     def test_every_recorded_output_is_cited(self):
         texts = "".join(file.read_text() for room in ("chapters/*", "library/*", "docs")

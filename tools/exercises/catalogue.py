@@ -123,7 +123,11 @@ def hours():
         named = [", ".join(week[part]) for part in ("predict", "lab", "home")]
         shown = [f"{week[part]:g}" if week[part] else "" for part in ("pages", "by_hand", "text", "capstone")]
         rows.append(f"| {' | '.join([str(number), *named[:2], str(lab or ''), named[2], *shown, f'{home:.1f}'])} |")
-    return "\n".join(rows)
+    at_home = sum(home for _, _, home in weeks())
+    present = 4 * len(weeks())  # hours of lecture and lab
+    together = at_home + present
+    return "\n".join([*rows, "", f"Together {at_home:.0f} hours at home and {present} in lectures and labs: {together:.0f} hours, "
+                      f"or {together / 30:.1f} to", f"{together / 25:.1f} credits of ECTS, at 25 to 30 hours each."])
 
 
 PAGES = {"docs/exercises.md": ("exercises", table), "docs/course.md": ("hours", hours)}
