@@ -63,8 +63,8 @@ class TensorSums {
  public:
   static constexpr int kMaxDepth = 32, kMaxColumns = 256;
 
-  /// b: [depth][stride] of `format`, `columns` of them used, a multiple of 8; `b` outlives the
-  /// calls of add().
+  /// b: [depth][stride] of `format`, `columns` of them used; columns and depth are multiples of 8;
+  /// `b` outlives the calls of add().
   void set_b(const SumRule& rule, Format format_a, Format format, const float* b, int stride,
              int columns, int depth);
   /// d[n] += sum of a[k] * b[k][n] for all columns.
