@@ -82,9 +82,11 @@ void give_back(uint32_t address, uint32_t columns) {
   if (threadIdx.x < 32) simt::tmem_dealloc(address, columns, 1);
 }
 
-/// Fills shared memory for asynchronous units. Called by all threads.
+/// Fills shared memory for asynchronous units, a multiple of 16 bytes. Called by all threads.
 void fill_shared(char* smem, const char* from, uint32_t bytes) {
-  for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) smem[i] = from[i];
+  for (uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) {
+    reinterpret_cast<uint4*>(smem)[i] = reinterpret_cast<const uint4*>(from)[i];
+  }
   fence_proxy_async();
   __syncthreads();
 }
