@@ -82,9 +82,11 @@ void give_back(uint32_t address, uint32_t columns) {
   if (threadIdx.x < 32) simt::tmem_dealloc(address, columns, 1);
 }
 
-/// Fills shared memory for asynchronous units. Called by all threads.
+/// Fills shared memory for asynchronous units, a multiple of 16 bytes. Called by all threads.
 void fill_shared(char* smem, const char* from, uint32_t bytes) {
-  for (uint32_t i = threadIdx.x; i < bytes; i += blockDim.x) smem[i] = from[i];
+  for (uint32_t i = threadIdx.x; i < bytes / 16; i += blockDim.x) {
+    reinterpret_cast<uint4*>(smem)[i] = reinterpret_cast<const uint4*>(from)[i];
+  }
   fence_proxy_async();
   __syncthreads();
 }
@@ -1237,13 +1239,14 @@ struct Narrow {
   }
 };
 
+enum Way { stored, expanded, in_shared_memory };
 enum NarrowBug { narrow_none, not_copied, transposed_a };
 
 /// out = A B^T of 128 x 32 rows of 32 elements. A comes to tensor memory by stores of `bytes`, or
-/// by a copy that expands `packed`, sixteen elements in every 16 bytes, of which `used` are
-/// written. The bytes of A that are in tensor memory then go to `seen`.
+/// by a copy that expands `packed`, or stays in shared memory. `packed` has 16 elements in every 16
+/// bytes, of which `used` are written. The bytes of A that the copy brings then go to `seen`.
 __global__ void narrow_product(const char* packed, const uint32_t* bytes, const char* b, float* out,
-                               float* seen, uint32_t type, uint32_t used, int expands, int bug) {
+                               float* seen, uint32_t type, uint32_t used, int way, int bug) {
   char* smem = dynamic_shared<char>();
   char* tile_b = smem + 128 * 32;
   auto* done = reinterpret_cast<uint64_t*>(tile_b + 32 * 32);
@@ -1254,7 +1257,7 @@ __global__ void narrow_product(const char* packed, const uint32_t* bytes, const 
   }
   fill_shared(tile_b, b, 32 * 32);
   uint32_t r[32];
-  if (expands == 0) {
+  if (way == stored) {
     for (uint32_t i = 0; i < 8; ++i) r[i] = bytes[threadIdx.x * 8 + i];
     simt::tmem_store(a + (threadIdx.x / 32 * 32 << 16), r, TmemShape::s32x32b, 8);
     simt::tmem_wait_store();
@@ -1263,7 +1266,7 @@ __global__ void narrow_product(const char* packed, const uint32_t* bytes, const 
   __syncthreads();
   if (threadIdx.x == 0) {
     simt::tcgen05_fence_after_thread_sync();
-    if (expands != 0 && bug != not_copied) {
+    if (way == expanded && bug != not_copied) {
       simt::tcgen05_cp(a, plain_descriptor(smem, 128), simt::TmemCopy::c128x256b, 1,
                        used == 8 ? simt::TmemExpand::b4x16_p64 : simt::TmemExpand::b6x16_p32);
     }
@@ -1271,12 +1274,17 @@ __global__ void narrow_product(const char* packed, const uint32_t* bytes, const 
     options.kind = MmaKind::f8f6f4;
     uint32_t shape = 1u << 4 | type << 7 | 32 / 8 << 17 | 128 / 16 << 24;
     if (bug == transposed_a) shape |= 1u << 15;
-    simt::tcgen05_mma_tmem(d, a, plain_descriptor(tile_b, 32), shape, false, options);  // [narrow]
+    const uint64_t desc_b = plain_descriptor(tile_b, 32);
+    if (way == in_shared_memory) {
+      simt::tcgen05_mma(d, plain_descriptor(smem, 128), desc_b, shape, false, options);
+    } else {
+      simt::tcgen05_mma_tmem(d, a, desc_b, shape, false, options);  // [narrow]
+    }
     simt::tcgen05_commit(done, 1);
   }
   read_lane(done, d, r);
   for (uint32_t n = 0; n < 32; ++n) out[threadIdx.x * 32 + n] = __uint_as_float(r[n]);
-  if (expands != 0 && bug == narrow_none) {
+  if (way == expanded && bug == narrow_none) {
     simt::tmem_load(r, a + (threadIdx.x / 32 * 32 << 16), TmemShape::s32x32b, 8);
     simt::tmem_wait_load();
     simt::tcgen05_fence_before_thread_sync();
@@ -1287,7 +1295,7 @@ __global__ void narrow_product(const char* packed, const uint32_t* bytes, const 
   give_back(d, 64);
 }
 
-TEST(Tcgen05, NarrowElementsInTensorMemory) {
+TEST(Tcgen05, NarrowElements) {
   for (const Narrow& type : {Narrow{"e2m1", 5, 2, 1}, {"e2m3", 3, 2, 3}, {"e3m2", 4, 3, 2}}) {
     SCOPED_TRACE(type.name);
     std::vector<char> packed(128 * 32), b(32 * 32);
@@ -1306,16 +1314,16 @@ TEST(Tcgen05, NarrowElementsInTensorMemory) {
       }
     }
     DeviceMemory seen(128 * 32 * sizeof(float), "seen");
-    const auto run = [&](int expands, int bug) {
+    const auto run = [&](int way, int bug) {
       return report_of(128 * 32, [&](DeviceMemory& out) {
         const DeviceMemory from = upload(packed, "packed"), words = upload(bytes, "bytes"),
                            at_b = upload(b, "b");
         run_kernel(narrow_product, {1, 128, (128 + 32) * 32 + 64}, from, words, at_b, out, seen,
-                   type.code, 2 * type.bits(), expands, bug);
+                   type.code, 2 * type.bits(), way, bug);
       });
     };
-    for (const int expands : {0, 1}) {
-      expect_right([&] { return run(expands, narrow_none); },
+    for (const int way : {stored, in_shared_memory, expanded}) {
+      expect_right([&] { return run(way, narrow_none); },
                    [&](size_t i) {
                      double sum = 0;
                      for (uint32_t k = 0; k < 32; ++k) {
@@ -1329,8 +1337,10 @@ TEST(Tcgen05, NarrowElementsInTensorMemory) {
     for (uint32_t i = 0; i < there.size(); ++i) {
       ASSERT_EQ(there[i], static_cast<float>(type.byte(i / 32, i % 32))) << "element " << i;
     }
-    expect_parts(run(1, not_copied).text, {"uninitialised: ", "tensor memory", at("narrow")});
-    expect_parts(run(0, transposed_a).text, {"with these types has no transposed", at("narrow")});
+    expect_parts(run(expanded, not_copied).text,
+                 {"uninitialised: ", "tensor memory", at("narrow")});
+    expect_parts(run(stored, transposed_a).text,
+                 {"with these types has no transposed", at("narrow")});
   }
 }
 

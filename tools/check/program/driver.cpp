@@ -31,14 +31,15 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuui
             "of 1, filled with zeros, swizzled in units of 16 or 32 bytes, are modelled\n");
     return CUDA_ERROR_NOT_SUPPORTED;
   }
+  const auto span =
+      has_wide_atoms ? cookbook::Swizzle::b128 : static_cast<cookbook::Swizzle>(swizzle);
   try {
     *map = cookbook::make_tensor_map({kTypes[type],
                                       address,
                                       {extents, extents + rank},
                                       {strides, strides + rank - 1},
                                       {box, box + rank},
-                                      has_wide_atoms ? cookbook::Swizzle::b128
-                                                     : static_cast<cookbook::Swizzle>(swizzle),
+                                      span,
                                       static_cast<cookbook::L2Promotion>(promotion)});
     if (has_wide_atoms) map->swizzle = cookbook::simt::kSwizzleOf32Bytes;
   } catch (const std::invalid_argument& broken) {
