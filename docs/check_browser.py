@@ -353,6 +353,13 @@ class Site:
         if not shown[0] == shown[4] > shown[2] > shown[1] == shown[3]:
             page.wrong(f"folding a list shows {shown} rows")
 
+    def check_line_length(self, page):
+        """check_page finds lines of more than 75 characters: of text that is made so wide."""
+        self.visit(page, "guide_measuring.html")
+        page.add_style_tag(content=".textblock > p { max-width: 40em !important; }")
+        if not page.evaluate("check.long()"):
+            page.wrong("lines of 90 characters are not found")
+
     def check_switch(self, page):
         self.visit(page, "index.html")
         dark = "document.documentElement.classList.contains('dark-mode')"
@@ -413,6 +420,7 @@ def main():
         site.check_search(page, "mbarrier", "chapter_6.html")
         site.check_search(page, "mbarrier_invalidate", "namespacecookbook.html")
         site.check_switch(page)
+        site.check_line_length(page)
         site.check_first_page(page)
         site.check_twins(page, names)
         site.check_planted(names)
