@@ -211,6 +211,8 @@ class Site:
         """The live picture of 32 lanes in one bank: hover one, step on, pad the rows by the slider, and swizzle them."""
         self.visit(page, name)
         box = page.locator(".lanes", has=page.locator("code", has_text="tile[threadIdx.x][y];")).first
+        if (top := box.locator("g.lane").last.get_attribute("data-lane")) != "0":
+            page.wrong(f"of lanes with one address, lane {top} lies above lane 0")
         try:
             box.locator("g.lane[data-lane='5']").last.hover(force=True, timeout=3000)
         except Error:
