@@ -52,11 +52,27 @@ function cut() {
   }).map((text) => text.textContent);
 }
 
-// Paragraphs with more than 80 characters per line.
-function long() {
-  const lines = (node) => Math.round(node.getBoundingClientRect().height / parseFloat(getComputedStyle(node).lineHeight));
-  return [...document.querySelectorAll(".textblock > p")].filter((node) => !node.querySelector("img") && node.innerText.length > 300
-    && node.innerText.length / lines(node) > 80).slice(0, 3).map((node) => node.innerText.slice(0, 40));
+// Characters on each line of a paragraph, as it is laid out.
+function lineLengths(node) {
+  const counts = new Map(), walker = document.createTreeWalker(node, NodeFilter.SHOW_TEXT), range = document.createRange();
+  for (let text = walker.nextNode(); text; text = walker.nextNode()) {
+    for (const word of text.data.matchAll(/\S+\s*/g)) {
+      range.setStart(text, word.index);
+      range.setEnd(text, word.index + word[0].trimEnd().length);
+      const box = range.getBoundingClientRect(), line = Math.round(box.bottom / 8);  // code in a line is a little lower
+      if (box.width) counts.set(line, (counts.get(line) || 0) + word[0].trimEnd().length + /\s$/.test(word[0]));
+    }
+  }
+  return [...counts.values()];
+}
+
+// Paragraphs with more than 75 characters per line, on average over their full lines.
+function long(most = 75) {
+  const text = document.querySelectorAll(".textblock > p, .textblock > dl > dd, .textblock > ul > li, .textblock > ol > li");
+  return [...text].filter((node) => {
+    const full = lineLengths(node).slice(0, -1);
+    return full.length > 1 && full.reduce((a, b) => a + b) / full.length > most;
+  }).slice(0, 3).map((node) => node.innerText.slice(0, 40));
 }
 
 // What the legends of live pictures have and nothing in them is drawn with.

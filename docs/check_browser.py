@@ -211,6 +211,8 @@ class Site:
         """The live picture of 32 lanes in one bank: hover one, step on, pad the rows by the slider, and swizzle them."""
         self.visit(page, name)
         box = page.locator(".lanes", has=page.locator("code", has_text="tile[threadIdx.x][y];")).first
+        if (top := box.locator("g.lane").last.get_attribute("data-lane")) != "0":
+            page.wrong(f"of lanes with one address, lane {top} lies above lane 0")
         try:
             box.locator("g.lane[data-lane='5']").last.hover(force=True, timeout=3000)
         except Error:
@@ -353,6 +355,13 @@ class Site:
         if not shown[0] == shown[4] > shown[2] > shown[1] == shown[3]:
             page.wrong(f"folding a list shows {shown} rows")
 
+    def check_line_length(self, page):
+        """check_page finds lines of more than 75 characters: of text that is made so wide."""
+        self.visit(page, "guide_measuring.html")
+        page.add_style_tag(content=".textblock > p { max-width: 40em !important; }")
+        if not page.evaluate("check.long()"):
+            page.wrong("lines of 90 characters are not found")
+
     def check_switch(self, page):
         self.visit(page, "index.html")
         dark = "document.documentElement.classList.contains('dark-mode')"
@@ -413,6 +422,7 @@ def main():
         site.check_search(page, "mbarrier", "chapter_6.html")
         site.check_search(page, "mbarrier_invalidate", "namespacecookbook.html")
         site.check_switch(page)
+        site.check_line_length(page)
         site.check_first_page(page)
         site.check_twins(page, names)
         site.check_planted(names)

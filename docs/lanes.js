@@ -177,7 +177,7 @@
         y += HIGH + (global ? 2 : 0);
       }
       const yOf = (row) => HIGH + 10 + (global ? 0 : SCALE) + rows.indexOf(row) * (HIGH + (global ? 2 : 0));
-      for (const lane of lanes) {
+      for (const lane of [...lanes].reverse()) {  // of lanes with one address the first is named, as in the SVG
         for (let byte = request.addresses[lane], end = byte + request.bytes; byte < end;) {  // split where a sector or row ends
           const until = Math.min(end, (Math.floor(byte / SECTOR) + 1) * SECTOR), row = Math.floor(byte / LINE);
           cell(xOf(byte % LINE), yOf(row), (until - byte) * perByte, lane, global ? fills[0] : fillOf(lane), String(lane));

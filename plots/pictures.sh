@@ -22,9 +22,11 @@ record() {  # [size=64x24] record <chapter> <ladder> <level>...
 }
 
 record 1 copy strided coalesced
+record 2 sgemm register_2d vectorised
 record 3 transpose tile padded swizzled vectorised
 size=64x24 record 3 transpose naive  # a tile of which a part is beyond the edge
 record 3 odd_shapes in_flight
+record 4 sgemm async_copy warp_tile
 record 10 prefill tensor_cores  # a store of which three lanes in four take no part
 record 7 smem_swizzle no_swizzle swizzle_128
 "$build/chapter-5-fragments" --json "$folder/mma-zoom.json"

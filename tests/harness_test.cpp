@@ -754,6 +754,18 @@ TEST(Console, ProgressIsErasedOnce) {
   close(terminal);
 }
 
+TEST(Console, MoreThan100PercentOfARoofIsExplained) {
+  LadderResult result = long_ladder("cuda", "short");
+  const auto says = [&](double fraction) {
+    for (LevelResult& level : result.levels) level.roof_fraction = fraction;
+    return printed(print_ladder, result);
+  };
+  EXPECT_CONTAINS(says(1.02), "above 100 % of its roof: noise, because");
+  EXPECT_LACKS(says(1.0004), "noise");
+  EXPECT_LACKS(says(1.04), "noise");
+  EXPECT_CONTAINS(says(1.04), "faster than its roof: the roof or the byte count is wrong");
+}
+
 TEST(Console, ABarIsDrawnWhereThereIsRoomForIt) {
   EXPECT_CONTAINS(printed(print_ladder, long_ladder("cuda", "short")), "███");
   const std::string narrow = printed(print_ladder, long_ladder("cuda", std::string(33, 'n')));

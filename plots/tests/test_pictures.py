@@ -124,6 +124,10 @@ class Pictures(unittest.TestCase):
             bank = 4 * (lane % 8)
             self.assertIn(f"<title>lane {lane}, bank {bank} to {bank + 3}, wavefront {lane // 8 + 1}</title>", svg)
 
+    def test_merged_quarters_are_said(self):
+        for name, merged in (("16 bytes, two lanes each, merged", True), ("16 bytes, never merged", False), ("16 bytes", False)):
+            self.assertEqual("two such parts are served together: 2 phases." in picture(SHARED[name]).description, merged)
+
     def test_bytes_that_move_for_nothing(self):
         self.assertIn("128 of the 1,024 bytes that move are used.", picture(GLOBAL["strided"]).svg())
         self.assertIn("moves for nothing", picture(GLOBAL["misaligned"]).svg())
@@ -568,6 +572,12 @@ class Book(unittest.TestCase):
                 self.assertEqual(unexplained(file.read_text()), [])
             words += file.read_text().count('width="11" height="11" class="edge"')
         self.assertGreater(words, 30)
+
+    def test_each_chapter_from_1_to_10_has_a_picture(self):
+        def without(text_of):
+            return [number for number in range(1, 11) if not book.MARK.search(text_of(next((ROOT / "chapters").glob(f"{number:02}_*/README.md"))))]
+        self.assertEqual(without(Path.read_text), [])
+        self.assertEqual(without(lambda page: page.read_text().replace("<!-- picture sgemm", "<!-- none")), [2, 4])
 
     def test_the_pages_show_what_is_recorded(self):
         """Beside `./run plots --check`: every picture is in a page, and the page's words are its own."""

@@ -251,6 +251,24 @@ class Site(Tree):
         self.assertIn("of at most 300,000", self.check(body + '<script src="a.js"></script>')[0])
 
 
+def lacking(cmake, script):
+    """Programs that plots/pictures.sh runs and the target needs-pictures does not build."""
+    used = {f"chapter-{number}" for number in re.findall(r"^(?:size=\S+ )?record (\d+) ", script, re.MULTILINE)}
+    used |= set(re.findall(r'"\$build/(chapter-\d+[\w-]*)"', script))
+    if "--timeline" in script:
+        used.add("chapter-6-timeline")
+    built = re.search(r"add_custom_target\(needs-pictures ALL DEPENDS ([^)]*)\)", cmake)[1].split()
+    return sorted(used - set(built))
+
+
+class Needs(unittest.TestCase):
+    def test_what_records_the_pictures_is_built_for_their_test(self):
+        cmake, script = ((make_pages.ROOT / name).read_text() for name in ("tests/CMakeLists.txt", "plots/pictures.sh"))
+        self.assertEqual(lacking(cmake, script), [])
+        for program in ("chapter-10", "chapter-12-promotion", "chapter-4", "chapter-6-timeline"):
+            self.assertEqual(lacking(re.sub(rf"\b{program}(?=[\s)])", "", cmake), script), [program])
+
+
 class HostLibraries(Tree):
     """What nvcc compiles includes no library that its host pass can stumble over."""
     def found(self, files, name):

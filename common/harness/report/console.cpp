@@ -117,7 +117,11 @@ void print_below(const LevelResult& level, bool with_findings = true) {
       print(dim, fmt::format("made for another GPU: {} ({})", claim.claim.text, claim.measured));
     }
   }
-  if (over_its_roof(level)) print(bad, "faster than its roof: the roof or the byte count is wrong");
+  if (over_its_roof(level)) {
+    print(bad, "faster than its roof: the roof or the byte count is wrong");
+  } else if (level.roof_fraction >= 1.0005) {  // printed as more than 100.0
+    print(dim, "above 100 % of its roof: noise, because speed and roof are two measurements");
+  }
 }
 
 bool was_skipped(const LevelResult& level) {

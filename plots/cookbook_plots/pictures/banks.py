@@ -82,8 +82,10 @@ def remarks(request):
     """Sentences below the grid."""
     phases, lanes = len(request.phases()), len(request.lanes)
     if request.bytes > 4 and phases > 1:
-        share = {16: "a quarter warp, 8 lanes", 8: "half a warp, 16 lanes"}[16 if request.bytes > 8 else 8]
-        yield f"A wavefront delivers 128 bytes at most, so {share}, is served at a time: {phases} phases."
+        size, share = (8, "a quarter warp, 8 lanes") if request.bytes > 8 else (16, "half a warp, 16 lanes")
+        merged = phases < len({lane // size for lane in request.lanes})
+        more = " Where pairs of lanes read the same address, two such parts are served together" if merged else ""
+        yield f"A wavefront delivers 128 bytes at most, so {share}, is served at a time{'.' if merged else ''}{more}: {phases} phases."
     if request.counted > request.ideal:
         bank, words = busiest(request)
         deliveries = "lanes" if request.rule == "atomic" else "words"
