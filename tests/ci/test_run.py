@@ -497,9 +497,9 @@ class Run(Scripts):
         self.assertEqual(tested("-V"), levels + " -V")
         self.assertEqual(tested("--all"), "-LE ^maintainer$")
         self.assertEqual(tested("--maintainer"), " (short)")
-        drawn = re.search("a full one of (.*) and (.*), and all other tests", self.passes("test", "--maintainer")[1]).groups()
-        self.assertEqual(len({*drawn} & {"chapter_0", "chapter_3", "chapter_11", "capstone_scan"}), 2)
-        self.assertIn(f"full: {' '.join(drawn)}", self.log("ctest"))
+        drawn = re.search("a full one of (.*), and all other tests", self.passes("test", "--maintainer")[1])[1]
+        self.assertIn(drawn, {"chapter_0", "chapter_3", "chapter_11", "capstone_scan"})
+        self.assertIn(f"full: {drawn}\n", self.log("ctest"))
         # What a reader writes, and what no test is made of.
         self.write("chapters/03_b/README.md", "mine")
         self.write("chapters/03_b/exercises/exercise_1_a.cuh", "solved")

@@ -56,7 +56,6 @@ function(cookbook_solution_program name output source shadow)
 endfunction()
 
 set(COOKBOOK_VARIANTS 5 CACHE STRING "variants 1 to this of each exercise are tested")
-set(COOKBOOK_VARIANT_CHAPTERS 0 1 2 3 4 11 CACHE STRING "in these chapters, which are quick")
 
 # All solutions, which only maintainers build: in the tree of a reader who has solved an exercise, the
 # edits of its solution no longer fit.
@@ -85,14 +84,10 @@ foreach(number IN LISTS chapters)
   file(GLOB data CONFIGURE_DEPENDS ${source}/exercises/*.json ${source}/exercises/*.cuh
     ${CMAKE_CURRENT_SOURCE_DIR}/solutions/${digits}/*.diff)
   file(GLOB tools ${PROJECT_SOURCE_DIR}/tools/exercises/*.py)
-  set(seeds 0)
-  if(number IN_LIST COOKBOOK_VARIANT_CHAPTERS)
-    set(seeds ${COOKBOOK_VARIANTS})
-  endif()
   file(MAKE_DIRECTORY ${made})
   add_custom_command(OUTPUT ${made}/variants.hpp DEPENDS ${data} ${tools}
-    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/exercises tests ${number} ${seeds}
-      ${made}
+    COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/exercises tests ${number}
+      ${COOKBOOK_VARIANTS} ${made}
     VERBATIM)
   add_custom_target(variants-${number}-files DEPENDS ${made}/variants.hpp)
   add_dependencies(solution-${number}-source variants-${number}-files)

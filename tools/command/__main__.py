@@ -310,8 +310,8 @@ def test(arguments):
             others = ""
             if maintainer:
                 programs = [*(f"chapter_{each}" for each in chapters()), *(f"capstone_{each}" for each in capstones)]
-                os.environ["COOKBOOK_FULL_TEST"] = " ".join(unchanged.drawn(programs, tested))
-                others = f", a full one of {os.environ['COOKBOOK_FULL_TEST'].replace(' ', ' and ')}, and all other tests"
+                os.environ["COOKBOOK_FULL_TEST"] = unchanged.drawn(programs, tested)
+                others = f", a full one of {os.environ['COOKBOOK_FULL_TEST']}, and all other tests"
             say(f"Nothing but exercises has changed since all tests passed: a short test of every level{others} "
                 "(--all: everything)")
         if short and not maintainer:
