@@ -527,7 +527,7 @@ class Choosing(Book):
         energy = {"joules": 0.0125, "us": 25, "watts": 500}
         lines = tables.ladder_table(self.profiled(bytes={"dram": 12e6}, energy=energy)).splitlines()
         self.assertEqual([line.split("|")[-2].strip() for line in lines[:5]], ["energy", "---:", "-", "12.5 mJ", ""])
-        self.assertIn("NVML", lines[-1])
+        self.assertIn("NVML", "\n".join(lines[5:]))
         for joules, text in ((2, "2 J"), (0.5, "500 mJ"), (3.2e-5, "32 µJ")):
             self.assertEqual(tables.energy(joules), text)
 
