@@ -48,14 +48,16 @@ inline bool has_all_layouts() {
          std::getenv("COOKBOOK_WRITE_SKIPS");
 }
 
-/// Whether a few layouts are enough, and one kind of inputs: for what is unchanged since it passed
-/// with all of them (tools/command/unchanged.py), but for the chapter or capstone that `./run test`
-/// has drawn to find a record that is wrong.
-inline bool is_short_test() {
+/// Whether a few layouts are enough for a program ("chapter_3", "capstone_scan"), one kind of
+/// inputs, and one variant of exercises: for what is unchanged since it passed with all of them
+/// (tools/command/unchanged.py), but for the program that `./run test` has drawn to find a record
+/// that is wrong.
+inline bool is_short_test(const std::string& program) {
   if (!std::getenv("COOKBOOK_SHORT_TEST") || std::getenv("COOKBOOK_WRITE_SKIPS")) return false;
-  const char* drawn = std::getenv("COOKBOOK_FULL_TEST");  // "chapter_3", "capstone_scan"
-  return !drawn || tested_prefix() != drawn;
+  const char* drawn = std::getenv("COOKBOOK_FULL_TEST");
+  return !drawn || program != drawn;
 }
+inline bool is_short_test() { return is_short_test(tested_prefix()); }
 
 /// Registers the test `Test(arguments...)`. Of a std::cref, the object must outlive it.
 template <class Test, class... Arguments>

@@ -6,6 +6,7 @@
 
 #include <cctype>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -17,6 +18,7 @@
 
 #include "common/backend/fault.hpp"
 #include "common/harness/run/process.hpp"
+#include "tests/chapters.hpp"
 #include "tests/folder.hpp"
 #include "tests/ended.hpp"
 #include "tests/text.hpp"
@@ -247,10 +249,20 @@ class Variants : public testing::TestWithParam<int> {};
 TEST_P(Variants, OnlySolutionsPass) {
   const int chapter = GetParam();
   int number = static_cast<int>(kReasons.at(chapter).size());
+  const bool is_short = is_short_test(fmt::format("chapter_{}", chapter));
+  std::map<std::string, std::string> first;  // variant of each exercise
   const auto file = fmt::format("tests/solutions/{}/variants/variants.json", chapter);
   for (const auto& row : nlohmann::json::parse(std::ifstream(build_folder() / file))) {
     SCOPED_TRACE(row.dump());
-    const Graded graded = grade(build_folder() / "solutions", chapter, ++number, sizes_of(chapter));
+    ++number;
+    const std::string name = row.at("name");  // "variant_2_solved"
+    const std::string variant = name.substr(0, name.find('_', std::strlen("variant_")));
+    const bool is_variant = !row.at("wrong").get<bool>();
+    if (is_variant && first.emplace(row.at("exercise"), variant).first->second != variant &&
+        is_short) {
+      continue;
+    }
+    const Graded graded = grade(build_folder() / "solutions", chapter, number, sizes_of(chapter));
     EXPECT_EQ(graded.complete, sizes_of(chapter).empty());
     EXPECT_EQ(graded.failures.empty(), row.at("solved").get<bool>()) << graded.text();
     if (!row.at("wrong").get<bool>()) continue;
