@@ -267,7 +267,8 @@ class Recompile(Folder):
         status, out, called = self.recompile("--host-compiler", "clang++")
         self.assertEqual((status, out), (0, "7 files compile, 0 do not\n"))
         self.assertEqual(len(re.findall(r"-x c\+\+-header \S+headers_0.hpp", called)), 1)
-        self.assertEqual(re.findall(r"(\w)_test.cpp .*-include-pch", called), ["a", "b", "c"])
+        # Compilers run side by side, so the order of the calls is not fixed.
+        self.assertCountEqual(re.findall(r"(\w)_test.cpp .*-include-pch", called), ["a", "b", "c"])
         called = self.recompile("--host-compiler", "g++")[2]
         self.assertNotIn("-include-pch", called)
 
