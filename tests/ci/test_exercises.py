@@ -14,6 +14,7 @@ from tree import Tree
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools/exercises"), str(ROOT / "tests/exercises")]
 import catalogue  # noqa: E402
+import questions  # noqa: E402
 import reading  # noqa: E402
 import solution  # noqa: E402
 import variants  # noqa: E402
@@ -88,6 +89,23 @@ class Data(unittest.TestCase):
         self.assertEqual(unplanned(page), [])
         self.assertEqual(unplanned(page.replace("`coalesced`, `shared_tile`", "`shared_tile`")), ["2: coalesced 0 times"])
         self.assertEqual(unplanned(page.replace("`padded` |", "`padded`, `padding` |")), ["3: padding is no level of its first ladder"])
+
+    def test_the_examination_asks_and_answers_what_the_tools_would(self):
+        page = (ROOT / "docs/examination.md").read_text()
+        asked = re.findall(r"Exercise ([\d.]+), variant (\d+) ", page)
+        self.assertEqual(len(asked), 2)
+        key = re.findall(r"(?m)^\| \d \| `(\w+)` = ([\d,.]+) \|$", page)
+        right = []
+        for exercise, number in asked:
+            variant = reading.Variant(catalogue.find(exercise), int(number))
+            self.assertIn(questions.text_of(variant), page)
+            right += [(name, f"{answer:,}") for name, answer in FORMULAS[exercise](**variant.values).items()]
+        self.assertEqual(key, right)
+        in_course = {each for week, _, _ in catalogue.weeks() for part in ("predict", "lab", "home") for each in week[part]}
+        own = page.partition("## Your own paper")[2]
+        self.assertTrue(re.search("such as (.+?), and a variant", own, re.DOTALL))
+        offered = re.findall(r"\d+\.\d+", re.search("such as (.+?), and a variant", own, re.DOTALL)[1])
+        self.assertEqual([key for key in offered if key in in_course or catalogue.find(key).kind != "read"], [])
 
     def test_the_weeks_of_the_course_fit(self):
         weeks = catalogue.weeks()
@@ -193,6 +211,18 @@ class Hints(unittest.TestCase):
 
 
 class Variants(unittest.TestCase):
+    def test_numbers_of_different_variants(self):
+        for one in EXERCISES:
+            if "variants" in one.data:
+                found = variants.Variants(one)
+                texts = {found.text(*found.choice(number)) for number in (0, *found.different())}
+                self.assertGreaterEqual(len(texts), min(catalogue.count_of_variants(one) - 1, 3), one.key)
+                self.assertEqual(len(texts), 1 + len(found.different()), one.key)
+        groups = re.findall(r"--from ([\d.]+) --variant (\d+)", (ROOT / "docs/course.md").read_text().partition("## A week in")[2])
+        self.assertEqual(len(groups), 4)
+        self.assertEqual([(key, number) for key, number in groups[:2]
+                          if int(number) not in variants.Variants(catalogue.find(key)).different()], [])
+
     def test_all_fit_and_lead_back_to_the_shipped_file(self):
         found = 0
         for one in EXERCISES:

@@ -69,6 +69,11 @@ class Written(unittest.TestCase):
         self.run_it()  # what was entered stays
         self.assertIn("ada,6,3.5,0,4,Why <b>?\n", (self.folder / "grades/written.csv").read_text())
 
+    def test_each_rubric_of_the_book_has_20_points(self):
+        for name in ("rubric.json", "talk.json"):
+            rubric = written.read_rubric(written.RUBRIC.with_name(name))
+            self.assertEqual(sum(written.most(criterion) for criterion in rubric["criteria"]), 20, name)
+
     def test_nothing_of_a_student_is_markup_or_a_formula(self):
         self.graded("=1+1")
         self.graded(HOSTILE[:9])

@@ -47,6 +47,15 @@ class Variants:
         return (draw(key, number, "numbers", range(1, len(self.numbers))) if len(self.numbers) > 1 else 0,
                 draw(key, number, "place", range(min(1, len(self.places) - 1), len(self.places))))
 
+    def different(self):
+        """The smallest number of each variant but the shipped one, rising: what groups of a class get."""
+        many = max(1, len(self.numbers) - 1) * max(1, len(self.places) - 1)
+        found = {}
+        for number in range(1, 1000):
+            if len(found) < many:
+                found.setdefault(self.choice(number), number)
+        return list(found.values())
+
     def combinations(self):
         return [(numbers, place) for numbers in range(len(self.numbers)) for place in range(len(self.places))]
 

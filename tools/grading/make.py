@@ -233,6 +233,8 @@ def new(arguments, caller):
         raise
     print(f"{arguments.folder}: {len(data['hidden_sizes'])} hidden sizes, {sum(data['points'].values())} points")
     print(f"  hand out  {arguments.folder}/{name}")
+    if number is not None:
+        print(f"  variant   {number}; those of {', '.join(map(str, of_exercise.different()))} differ from each other")
     print(f"  keep      {arguments.folder}/assignment.json (hidden sizes and seeds)")
     print(f"  grade     ./run grade {arguments.folder} SUBMISSIONS --out GRADES")
     return of_solution, of_given

@@ -15,14 +15,14 @@ namespace {
 
 constexpr const char* kWhat = "mma.sync with block scales";
 
-struct Lane {
+struct ScaledLane {
   float* d;
   const uint32_t* a;
   const uint32_t* b;
   uint32_t scales_a, scales_b;
   bool done;
 };
-using Lanes = std::array<Lane*, kWarpSize>;
+using ScaledLanes = std::array<ScaledLane*, kWarpSize>;
 
 constexpr int kRows = 16, kColumns = 8, kDepth = 64;
 
@@ -37,14 +37,14 @@ BlockScale scale_in(uint32_t scales, uint32_t byte, const ScaledMma& kind) {
   return scale_of(static_cast<uint8_t>(scales >> (8 * byte)), kind.ue8m0);
 }
 
-void multiply(const Lanes& lanes, const ScaledMma& kind, const ScaleOperand& from_a,
+void multiply(const ScaledLanes& lanes, const ScaledMma& kind, const ScaleOperand& from_a,
               const ScaleOperand& from_b) {
   const bool fp4 = kind.scale_vector > 1;
   const int per_register = fp4 ? 8 : 4, half_k = 4 * per_register;
   float a[kRows][kDepth], b[kDepth][kColumns];
   int exponents_b[kDepth][kColumns];
   for (int lane = 0; lane < 32; ++lane) {
-    const Lane& from = *lanes[static_cast<size_t>(lane)];
+    const ScaledLane& from = *lanes[static_cast<size_t>(lane)];
     const int group = lane / 4, first = lane % 4 * per_register;
     for (int i = 0; i < per_register; ++i) {
       for (int r = 0; r < 4; ++r) {
@@ -79,7 +79,7 @@ void multiply(const Lanes& lanes, const ScaledMma& kind, const ScaleOperand& fro
   for (uint32_t row = 0; row < kRows; ++row) {
     std::array<BlockScale, 4> scales_a{};
     for (uint32_t v = 0; v < vectors; ++v) {
-      const Lane& from = *lanes[row % 8 * 4 + 2 * from_a.thread + row / 8];
+      const ScaledLane& from = *lanes[row % 8 * 4 + 2 * from_a.thread + row / 8];
       scales_a[v] = scale_in(from.scales_a, from_a.byte + v, kind);
     }
     float d[kColumns];
@@ -118,9 +118,9 @@ void mma_m16n8_scaled(float* d, const uint32_t* a, const uint32_t* b, const Scal
        {static_cast<const void*>(d), static_cast<const void*>(a), static_cast<const void*>(b)}) {
     require_registers(registers, "mma.sync", pc);
   }
-  Lane mine{d, a, b, scale_a.scales, scale_b.scales, false};
+  ScaledLane mine{d, a, b, scale_a.scales, scale_b.scales, false};
   warp_collective(mine, "mma.sync", pc,
-                  [=](const Lanes& lanes) { multiply(lanes, kind, scale_a, scale_b); });
+                  [=](const ScaledLanes& lanes) { multiply(lanes, kind, scale_a, scale_b); });
 }
 
 }  // namespace cookbook::simt

@@ -9,12 +9,13 @@
 #include "common/backend/simt/runtime/timeline.hpp"
 #include "common/backend/simt/units/register_tracer.hpp"
 #include "common/backend/simt/units/state.hpp"
+#include "common/backend/simt/units/wgmma_state.hpp"
 
 namespace cookbook {
 namespace simt {
 namespace {
 
-constexpr uint32_t kWarpgroupThreads = 128;
+
 constexpr uint32_t kBlockRegisters = 65536;
 
 void require_barrier(int id, int threads, const char* what, void* pc) {

@@ -101,7 +101,7 @@ using FourLongs = int64_t __attribute__((vector_size(32)));
 // group_sum(): terms and sums of the others neither overflow nor lose bits in fp32.
 constexpr int kLeastFast = -100, kLargestFast = 125;
 
-struct Group {
+struct TermGroup {
   const float* a;
   const int16_t* a_exponents;
   const float* b;
@@ -118,7 +118,7 @@ __attribute__((always_inline)) inline Ints eight_exponents(Floats values, int le
 }
 
 /// largest[n], of `columns` rounded up to 16: the largest exponent of a[k] b[k][n].
-__attribute__((always_inline)) inline void largest_of_terms(const Group& group, int columns,
+__attribute__((always_inline)) inline void largest_of_terms(const TermGroup& group, int columns,
                                                             int16_t* largest) {
   for (int n = 0; n < columns; n += 16) {
     Shorts most = Shorts{} + static_cast<int16_t>(2 * kZero);
@@ -133,7 +133,7 @@ __attribute__((always_inline)) inline void largest_of_terms(const Group& group, 
 }
 
 /// d += the group, of eight columns from `n` on; the lanes that are left out.
-__attribute__((always_inline)) inline Ints add_eight(const Group& group, int terms, int n,
+__attribute__((always_inline)) inline Ints add_eight(const TermGroup& group, int terms, int n,
                                                      const int16_t* largest_of_term, float* d) {
   const Floats before = *reinterpret_cast<const Floats*>(d + n);
   Ints largest = eight_exponents(before, -126);
@@ -182,7 +182,7 @@ __attribute__((always_inline)) inline Ints add_eight(const Group& group, int ter
 
 /// d += the group, of all columns. Receives in `left_out` which columns were not added, if any was
 /// not; whether all were.
-COOKBOOK_SIMT_WIDE bool add_group(const Group& group, int columns, float* d, int32_t* left_out) {
+COOKBOOK_SIMT_WIDE bool add_group(const TermGroup& group, int columns, float* d, int32_t* left_out) {
   int16_t largest[TensorSums::kMaxColumns];
   largest_of_terms(group, columns, largest);
   Ints any{};

@@ -59,14 +59,14 @@ uint32_t depth_of(const WgmmaShape& shape) { return shape.format == Format::e4m3
 uint32_t row_of(uint32_t id, uint32_t which) { return id / 32 * 16 + id % 32 / 4 + 8 * which; }
 
 // Scratch of one wgmma: one at a time per OS thread.
-struct Scratch {
+struct WgmmaScratch {
   float a[64][32];   // (m, k)
   float b[32][256];  // (k, n)
   float d[256];      // a row of the accumulator
   TensorSums sums;
 };
 
-void load_operands(const WgmmaProduct& product, const Block& block, Scratch& scratch) {
+void load_operands(const WgmmaProduct& product, const Block& block, WgmmaScratch& scratch) {
   const WgmmaShape& shape = product.shape;
   const uint32_t depth = depth_of(shape);
   const char* base = shared_base(block);
@@ -105,7 +105,7 @@ void load_operands(const WgmmaProduct& product, const Block& block, Scratch& scr
 }
 
 void execute(const WgmmaProduct& product, const Block& block) {
-  static thread_local Scratch scratch;
+  static thread_local WgmmaScratch scratch;
   const WgmmaShape& shape = product.shape;
   load_operands(product, block, scratch);
   scratch.sums.set_b(sum_rule(shape.format, true, device_info().cc()), shape.format, shape.format,
