@@ -129,13 +129,13 @@ def hours():
     at_home = sum(home for _, _, home in weeks())
     present = 4 * len(weeks())  # hours of lecture and lab
     together = at_home + present
-    # In slots of 90 minutes the prediction is made at home, and so is what two exercises need beyond the time that they have.
+    # With 90 minutes the prediction is made at home, and so is what two exercises need beyond the time that they have.
     paper = [sum(find(key).data["minutes"] for key in week["predict"]) for week, _, _ in weeks()]
     late = {number: lab - took - SHORT_LAB for number, ((_, lab, _), took) in enumerate(zip(weeks(), paper), 1)
             if lab - took > SHORT_LAB}
     short = at_home + (sum(paper) + sum(late.values())) / 60
     return "\n".join([*rows, "", f"Together {at_home:.0f} hours at home and {present} in lectures and labs: {together:.0f} hours, "
-                      f"or {together / 30:.1f} to", f"{together / 25:.1f} credits of ECTS, at 25 to 30 hours each. In slots of "
+                      f"or {together / 30:.1f} to", f"{together / 25:.1f} credits of ECTS, at 25 to 30 hours each. With "
                       f"90 minutes: {short:.0f} at home and {3 * len(weeks())} in lectures", f"and labs; of the exercises, "
                       f"{listed([f'{minutes} minutes of week {number}' for number, minutes in late.items()])} do not fit into the lab."])
 
