@@ -136,7 +136,8 @@ def hours():
     short = at_home + (sum(paper) + sum(late.values())) / 60
     return "\n".join([*rows, "", f"Together {at_home:.0f} hours at home and {present} in lectures and labs: {together:.0f} hours, "
                       f"or {together / 30:.1f} to", f"{together / 25:.1f} credits of ECTS, at 25 to 30 hours each. With "
-                      f"90 minutes: {short:.0f} at home and {3 * len(weeks())} in lectures", f"and labs; of the exercises, "
+                      f"90 minutes: {short:.0f} at home and {3 * len(weeks())} in lectures",
+                      f"and labs, or {(short + 3 * len(weeks())) / 30:.1f} to {(short + 3 * len(weeks())) / 25:.1f} credits; of the exercises, "
                       f"{listed([f'{minutes} minutes of week {number}' for number, minutes in late.items()])} do not fit into the lab."])
 
 
