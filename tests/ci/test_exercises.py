@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import unittest
+from unittest import mock
 from pathlib import Path
 
 from tree import Tree
@@ -211,6 +212,14 @@ class Hints(unittest.TestCase):
 
 
 class Variants(unittest.TestCase):
+    def test_without_solutions_other_numbers_are_made_and_other_bugs_say_what_is_missing(self):
+        with mock.patch.object(solution, "edits_of", lambda *_: ROOT / "tests/solutions/none.diff"):
+            numbers, bugs = (variants.Variants(catalogue.find(key)) for key in ("3.1", "3.2"))
+            self.assertIn("Variant 4 of", numbers.handed_out(4))
+            self.assertEqual(len(numbers.hints(0)), 2)
+            with self.assertRaisesRegex(catalogue.BadExercise, "^tests/solutions/none.diff is missing: variants with another bug"):
+                bugs.handed_out(4)
+
     def test_numbers_of_different_variants(self):
         for one in EXERCISES:
             if "variants" in one.data:

@@ -14,6 +14,7 @@ The shipped file is variant 0. `variants` in an exercise's data file says what o
 Any other variant has numbers and a bug that are not those of the shipped file, if there are any: the public solution is
 none of it. Its second line says which variant it is, for its readers: no grader reads that line.
 """
+import functools
 import hashlib
 import json
 import re
@@ -34,10 +35,17 @@ class Variants:
         self.exercise, self.data = exercise, exercise.data["variants"]
         self.numbers = [{}, *self.data.get("numbers", ())]
         self.places = [None, *self.data.get("places", ())]
-        edits = solution.edits_of(exercise.file, ROOT)
-        self.edits = edits.read_text()
         self.on_disk = exercise.file.read_text()
         self.shipped = self.found_in(self.on_disk)
+
+    @functools.cached_property
+    def edits(self):
+        """Those of the public solution. A teacher may have taken it away."""
+        path = solution.edits_of(self.exercise.file, ROOT)
+        try:
+            return path.read_text()
+        except FileNotFoundError:
+            raise BadExercise(f"{path.relative_to(ROOT)} is missing: variants with another bug are made from it") from None
 
     def choice(self, number):
         """(which numbers, which place) of a variant."""
