@@ -230,7 +230,7 @@ def link(match, base, pages, levels, own):
         text = re.sub(r"`([^`]+)`", lambda m: f"<code>{html.escape(m[1])}</code>", text)
         return f'<a href="{to}">{text}</a>'
     if page:
-        return f"[{text}](@ref {page})"
+        return f"[{' '.join(text.split())}](@ref {page})"  # Doxygen loses the rest of a page behind a text of two lines
     if file.exists():
         return text if text.startswith("`") else f"`{text}`"
     raise SystemExit(f"make_pages: {base}: the link {target} leads nowhere")

@@ -333,6 +333,11 @@ class Pages(unittest.TestCase):
         with self.assertRaises(SystemExit):
             make_pages.convert("see [this](gone.md)", make_pages.ROOT, {}, Path("unused"))
 
+    def test_a_link_of_two_lines_has_one(self):
+        pages = {make_pages.ROOT / "docs/course.md": "guide_course"}
+        text = make_pages.convert("see [a\n  course](docs/course.md)", make_pages.ROOT, pages, Path("unused"))
+        self.assertEqual(text, "see [a course](@ref guide_course)")
+
     def test_a_comment_goes_and_one_that_is_code_stays(self):
         text = make_pages.convert("The line `<!-- picture a -->`.\n<!-- quote b -->\nEnd\n", make_pages.ROOT, {}, Path("unused"))
         self.assertEqual(text, "The line `<!-- picture a -->`.\nEnd\n")
