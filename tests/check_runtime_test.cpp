@@ -493,7 +493,12 @@ TEST_F(CheckRuntime, OneDevice) {
   EXPECT_EQ(cudaDeviceGetAttribute(&value, no_such<cudaDeviceAttr>(999), 0), cudaErrorInvalidValue);
   size_t bytes = 0;
   EXPECT_OK(cudaDeviceGetLimit(&bytes, cudaLimitStackSize));
-  EXPECT_EQ(bytes, simt::kStackBytes);
+  EXPECT_EQ(bytes, 1024u);
+  EXPECT_OK(cudaDeviceSetLimit(cudaLimitStackSize, 65536));
+  EXPECT_OK(cudaDeviceGetLimit(&bytes, cudaLimitStackSize));
+  EXPECT_EQ(bytes, 65536u);
+  EXPECT_EQ(cudaDeviceSetLimit(cudaLimitStackSize, 1 << 30), cudaErrorInvalidValue);
+  EXPECT_OK(cudaDeviceSetLimit(cudaLimitStackSize, 1024));
 }
 
 TEST_F(CheckRuntime, PropertiesAreTheDevices) {

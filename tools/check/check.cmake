@@ -7,21 +7,26 @@ target_link_libraries(cookbook_program PUBLIC cookbook_options cookbook_backend
   PRIVATE nlohmann_json::nlohmann_json)
 add_library(cookbook_program_tracing STATIC $<TARGET_OBJECTS:cookbook_tracing>)
 target_link_libraries(cookbook_program_tracing PUBLIC cookbook_backend)
-add_custom_target(check DEPENDS cookbook_backend cookbook_program
-  cookbook_program_tracing)
+# Marks where the program's own code ends, because it is linked behind the program.
+add_library(cookbook_program_end OBJECT ${CMAKE_CURRENT_SOURCE_DIR}/check/program_end.cpp)
+add_custom_target(check DEPENDS cookbook_backend cookbook_program cookbook_program_tracing
+  cookbook_program_end)
 
 # nvcc lets more pass than the standard; C++20 because the backend needs it.
 cookbook_json(common -std=gnu++20 -DCOOKBOOK_SIMT=1 -fpermissive -Wno-narrowing -Wno-psabi
   -Wno-unknown-pragmas)
 cookbook_json(plain -O1 ${COOKBOOK_KERNEL_OPTIONS})
+# A function that calls itself is not inlined there: the tracer counts the calls.
 # g++ instruments no access of a copy that it makes itself. As calls, copies count (check.py).
 cookbook_json(traced ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS} -DCOOKBOOK_TRACED=1
+  --param=max-inline-insns-recursive-auto=0 --param=max-inline-insns-recursive=0
   -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-builtin-memcmp)
 set(whole -Wl,--whole-archive)
 set(parts -Wl,--no-whole-archive)
 set(rest $<TARGET_FILE:cookbook_backend> $<TARGET_FILE:fmt::fmt> -pthread -l${CMAKE_DL_LIBS})
-cookbook_json(link_plain ${whole} $<TARGET_FILE:cookbook_program> ${parts} ${rest})
-cookbook_json(link_traced ${whole} $<TARGET_FILE:cookbook_program>
+set(end $<TARGET_OBJECTS:cookbook_program_end>)
+cookbook_json(link_plain ${end} ${whole} $<TARGET_FILE:cookbook_program> ${parts} ${rest})
+cookbook_json(link_traced ${end} ${whole} $<TARGET_FILE:cookbook_program>
   $<TARGET_FILE:cookbook_program_tracing> ${parts} ${rest})
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/check.json CONTENT
 "{\"compiler\": \"${CMAKE_CXX_COMPILER}\",

@@ -361,7 +361,8 @@ def one_per_cause(findings):
     for finding in findings:
         kind, message = finding["kind"], finding["message"]
         if kind == "failed kernel" and ("out-of-bounds" in kinds and "out of bounds" in message
-                                        or "misaligned" in kinds and "misaligned" in message):
+                                        or "misaligned" in kinds and "misaligned" in message
+                                        or "stack-overflow" in kinds and "stack overflow" in message):
             continue
         if kind == "uninitialised" and finding["cause"] in races:
             continue

@@ -176,6 +176,7 @@ struct Heap {};
 void* heap_malloc(size_t bytes);
 void heap_free(void* pointer);
 void set_heap_limit(size_t bytes);
+size_t heap_limit();
 
 }  // namespace cookbook::simt::program
 

@@ -61,6 +61,7 @@ void write(const Report& report) {
                      {"looked_at", call.looked_at}});
   }
   for (const Finding& one : report.trace.advice) advice.push_back(one.message);
+  for (const Finding& one : report.trace.notes) advice.push_back(one.message);
   for (const AccessSite& site : report.trace.sites) {
     sites.push_back({{"file", site.file},
                      {"line", site.line},

@@ -39,6 +39,7 @@
 #include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/runtime/sync.hpp"
 #include "common/backend/simt/runtime/sync_tracer.hpp"
+#include "common/backend/simt/runtime/watchdog.hpp"
 
 struct CUstream_st {
   char unused;
@@ -47,6 +48,9 @@ struct CUevent_st {
   std::chrono::steady_clock::time_point time;
   bool recorded = false;
 };
+
+// Of the linked program. A test has no end of its own.
+extern "C" char _start, cookbook_program_end __attribute__((weak));
 
 namespace cookbook::simt::program {
 namespace {
@@ -644,6 +648,17 @@ void explain_crash(int signal, siginfo_t* info, void*) {
   _exit(written > 0 ? kCrashStatus : 2);
 }
 
+size_t limit_of_stack = 1024;
+
+void set_stack_limit(size_t bytes) {
+  // A frame of a GPU has 16 bytes or more; one of this CPU, compiled for the tracer, up to ten
+  // times as many as there.
+  constexpr size_t kLeastFrame = 16, kTimes = 10, kMostBytes = 16 << 20;
+  limit_of_stack = bytes;
+  most_calls = static_cast<uint32_t>(std::max<size_t>(bytes / kLeastFrame, 1) + 1);
+  set_stack_bytes(std::min(bytes * kTimes, kMostBytes));
+}
+
 [[gnu::constructor]] void begin() {
   state();
   variables();
@@ -653,6 +668,12 @@ void explain_crash(int signal, siginfo_t* info, void*) {
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGABRT}) sigaction(signal, &action, nullptr);
   fail_on_crash();
+  // The linker puts .text in the order of its inputs: the start-up code, then the program.
+  if (&cookbook_program_end != nullptr) {
+    preemptible_code = {reinterpret_cast<uintptr_t>(&_start),
+                        reinterpret_cast<uintptr_t>(&cookbook_program_end)};
+  }
+  set_stack_limit(limit_of_stack);
   find_nan = true;
   // The shuffles of this line return zero then.
   if (std::getenv("COOKBOOK_CHECK_ABSENT_ZERO")) {
@@ -940,6 +961,7 @@ void heap_free(void* pointer) {
 }
 
 void set_heap_limit(size_t bytes) { kernel_heap().limit = bytes; }
+size_t heap_limit() { return kernel_heap().limit; }
 
 // ---- extern __shared__ ----
 
@@ -1371,8 +1393,18 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
                    "the model has no attribute " + std::to_string(attribute));
 }
 
-cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit) {
-  *value = simt::kStackBytes;
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t bytes) {
+  const Lock lock(state().mutex);
+  constexpr size_t kMostStack = 512 << 10;  // of local memory per thread
+  if (limit == cudaLimitStackSize && bytes > kMostStack) return cudaErrorInvalidValue;
+  if (limit == cudaLimitStackSize) set_stack_limit(bytes);
+  if (limit == cudaLimitMallocHeapSize) simt::program::set_heap_limit(bytes);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
+  const Lock lock(state().mutex);
+  *value = limit == cudaLimitMallocHeapSize ? simt::program::heap_limit() : limit_of_stack;
   return cudaSuccess;
 }
 

@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <set>
 #include <numeric>
 #include <string>
 #include <string_view>
@@ -65,22 +67,35 @@ bool parse(const char* line, uintptr_t base, Instruction& result) {
   return true;
 }
 
-std::vector<Instruction> disassemble(const Module& module, uintptr_t begin, uintptr_t end) {
-  std::vector<Instruction> code;
+void read_machine_code(const Module& module, uintptr_t begin, uintptr_t end,
+                       const std::function<void(const char*)>& visit) {
   const std::string command = fmt::format(
       "objdump -d --no-show-raw-insn --start-address={:#x} --stop-address={:#x} {} 2>/dev/null",
       begin - module.base, end - module.base, shell_quote(module.path));
   FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return code;
+  if (pipe == nullptr) return;
   char* line = nullptr;
   size_t capacity = 0;
-  Instruction one{};
-  while (getline(&line, &capacity, pipe) > 0) {
-    if (parse(line, module.base, one)) code.push_back(one);
-  }
+  while (getline(&line, &capacity, pipe) > 0) visit(line);
   std::free(line);
   pclose(pipe);
+}
+
+std::vector<Instruction> disassemble(const Module& module, uintptr_t begin, uintptr_t end) {
+  std::vector<Instruction> code;
+  read_machine_code(module, begin, end, [&](const char* line) {
+    Instruction one{};
+    if (parse(line, module.base, one)) code.push_back(one);
+  });
   return code;
+}
+
+Symbol function_at(uintptr_t pc) {
+  Symbol function{};
+  for_each_symbol(reinterpret_cast<const void*>(pc), [&](const Symbol& symbol) {
+    if (symbol.type == STT_FUNC && pc - 1 - symbol.begin < symbol.bytes) function = symbol;
+  });
+  return function;
 }
 
 class Function {
@@ -200,10 +215,7 @@ using Ranks = std::unordered_map<uintptr_t, uintptr_t>;
 
 // Adds the function that `pc` is in.
 void read_function(uintptr_t pc, Ranks& ranks) {
-  Symbol function{};
-  for_each_symbol(reinterpret_cast<const void*>(pc), [&](const Symbol& symbol) {
-    if (symbol.type == STT_FUNC && pc - 1 - symbol.begin < symbol.bytes) function = symbol;
-  });
+  const Symbol function = function_at(pc);
   const uintptr_t end = function.begin + function.bytes;
   std::vector<Instruction> code;
   if (function.bytes > 0) code = disassemble(find_module(pc), function.begin, end);
@@ -221,6 +233,62 @@ void read_function(uintptr_t pc, Ranks& ranks) {
 }
 
 }  // namespace
+
+void* branch_between(void* from, void* to) {
+  const auto begin = reinterpret_cast<uintptr_t>(from), next = reinterpret_cast<uintptr_t>(to);
+  const Symbol function = function_at(begin);
+  if (function.bytes == 0) return from;
+  constexpr uintptr_t kHeadBytes = 64;  // of a block, before what its hook returns to
+  uintptr_t branch = 0;
+  for (const Instruction& one :
+       disassemble(find_module(begin), begin, function.begin + function.bytes)) {
+    if (one.target != 0 && one.falls_through) {
+      branch = one.address;
+      if (one.target < next && next - one.target < kHeadBytes) break;
+    }
+    if (one.address >= next && next > begin) break;  // fell through
+    if (!one.falls_through) break;
+  }
+  return branch != 0 ? reinterpret_cast<void*>(branch + 1) : from;
+}
+
+bool returns_after(void* pc) {
+  // What a compiler moves into a loop around the function: additions and the like of integers.
+  static const std::set<std::string_view> harmless = {
+      "mov",  "movl", "movq", "movss", "movsd", "movaps", "movslq",  "lea", "pop",
+      "push", "add",  "sub",  "imul",  "and",   "or",     "xor",     "not", "neg",
+      "shl",  "nop",  "nopw", "nopl",  "leave", "jo",     "endbr64", "mul", "madd",
+      "ldp",  "ldr",  "str",  "stp",   "sxtw",  "b.vs"};
+  const Symbol function = function_at(reinterpret_cast<uintptr_t>(pc));
+  if (function.bytes == 0) return false;
+  const Module module = find_module(function.begin);
+  std::map<uintptr_t, std::string> code;
+  read_machine_code(module, function.begin, function.begin + function.bytes, [&](const char* line) {
+    Instruction one{};
+    if (!parse(line, module.base, one)) return;
+    const std::string_view text = std::strchr(line, ':') + 1;
+    code[one.address] = text.substr(std::min(text.find_first_not_of(" \t"), text.size()));
+  });
+  auto at = code.find(reinterpret_cast<uintptr_t>(pc));
+  for (int steps = 0; at != code.end() && steps < 100; ++steps) {
+    const std::string_view text = at->second;
+    const std::string_view name = text.substr(0, text.find_first_of(" \t\n"));
+    if (name.starts_with("ret")) return true;
+    const bool is_hook = text.find("__tsan_func_exit") != std::string_view::npos ||
+                         text.find("__sanitizer_cov_trace_pc") != std::string_view::npos;
+    if (name == "jmp" || name == "b") {
+      Instruction jump{};
+      const std::string line = fmt::format("{:x}:\t{}", at->first - module.base, at->second);
+      if (!parse(line.c_str(), module.base, jump) || jump.target == 0) return false;
+      at = code.find(jump.target);
+    } else if (is_hook || harmless.contains(name)) {
+      ++at;
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
 
 uintptr_t reconvergence_rank(uintptr_t pc) {
   static std::mutex mutex;

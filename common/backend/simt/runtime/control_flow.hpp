@@ -12,4 +12,12 @@ namespace cookbook::simt {
 /// it. Ranks compare within a function; `pc` itself where the machine code cannot be read.
 uintptr_t reconvergence_rank(uintptr_t pc);
 
+// Of two basic blocks that a thread entered one after the other, by what their hooks return to: the
+// branch between them, as a return address.
+void* branch_between(void* from, void* to);
+
+// Whether the function returns after the call that returns to `pc`, and does so little before that
+// compilers make a loop of such a recursion.
+bool returns_after(void* pc);
+
 }  // namespace cookbook::simt

@@ -115,7 +115,11 @@ bool fails_on_crash = false;
   const CrashRecord& crash = *record;
   record->end = End::none;
   std::string text = describe_signal(crash);
-  if (crash.signal != SIGFPE && crash.has_address) text += fmt::format(", {}", crash.address);
+  if (crash.stack_overflow) {
+    text += fmt::format(", more than the {} KB that a thread has here,", stack_bytes() >> 10);
+  } else if (crash.signal != SIGFPE && crash.has_address) {
+    text += fmt::format(", {}", crash.address);
+  }
   const std::string line = describe_stack(crash.frames, crash.frame_count);
   if (!line.empty()) text += " at " + line;
   const bool is_access = crash.signal == SIGSEGV || crash.signal == SIGBUS;

@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 
@@ -132,22 +134,33 @@ size_t page_bytes() {
   return bytes;
 }
 
-// From one stack to the next: a stack and its guard page. An odd number of pages, because the pages
-// at the tops of stacks that are a power of two apart would all compete for a few entries of the
-// TLB.
-size_t pitch() {
-  static const size_t bytes = kStackBytes + page_bytes();
-  return bytes;
-}
-size_t chunk_bytes() { return kStacksPerChunk * pitch(); }
+std::atomic<size_t> wanted_bytes{kStackBytes};
 
 }  // namespace
 
-StackPool::~StackPool() {
+void set_stack_bytes(size_t bytes) {
+  const size_t two_pages = 2 * page_bytes();
+  wanted_bytes = (std::max(bytes, kStackBytes) + two_pages - 1) / two_pages * two_pages;
+}
+size_t stack_bytes() { return wanted_bytes; }
+
+StackPool::~StackPool() { release(); }
+
+size_t StackPool::chunk_bytes() const { return kStacksPerChunk * pitch_; }
+
+void StackPool::release() {
   for (char* chunk : chunks_) munmap(chunk, chunk_bytes());
+  chunks_.clear();
 }
 
 void StackPool::reserve(size_t count) {
+  // With the guard an odd number of pages, because the pages at the tops of stacks that are a power
+  // of two apart would all compete for a few entries of the TLB.
+  const size_t pitch = stack_bytes() + page_bytes();
+  if (pitch != pitch_) {
+    release();
+    pitch_ = pitch;
+  }
   while (chunks_.size() * kStacksPerChunk < count) {
     void* memory = mmap(nullptr, chunk_bytes(), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -157,7 +170,7 @@ void StackPool::reserve(size_t count) {
             MADV_NOHUGEPAGE);  // a huge page would commit eight stacks at once
     if (chunks_.size() * kStacksPerChunk < kMaxGuards) {
       for (size_t i = 0; i < kStacksPerChunk; ++i) {
-        mprotect(chunk + i * pitch(), page_bytes(), PROT_NONE);
+        mprotect(chunk + i * pitch_, page_bytes(), PROT_NONE);
       }
     }
     chunks_.push_back(chunk);
@@ -167,7 +180,7 @@ void StackPool::reserve(size_t count) {
 char* StackPool::top(size_t i) const {
   // Staggered, because stacks at equal offsets would all compete for the same few cache sets.
   const size_t stagger = (i % 32) * 128;
-  return chunks_[i / kStacksPerChunk] + (i % kStacksPerChunk + 1) * pitch() - stagger;
+  return chunks_[i / kStacksPerChunk] + (i % kStacksPerChunk + 1) * pitch_ - stagger;
 }
 
 bool StackPool::contains(const void* pointer) const {
@@ -182,7 +195,7 @@ bool StackPool::in_guard(const void* pointer) const {
   const auto address = reinterpret_cast<uintptr_t>(pointer);
   for (const char* chunk : chunks_) {
     const uintptr_t offset = address - reinterpret_cast<uintptr_t>(chunk);
-    if (offset < chunk_bytes()) return offset % pitch() < page_bytes();
+    if (offset < chunk_bytes()) return offset % pitch_ < page_bytes();
   }
   return false;
 }

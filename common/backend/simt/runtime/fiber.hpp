@@ -9,6 +9,11 @@ namespace cookbook::simt {
 
 inline constexpr size_t kStackBytes = 256 << 10;  // virtual; only touched pages cost memory
 
+// Stacks have so many bytes, rounded up to whole pages; at least kStackBytes. Holds for a worker's
+// next group.
+void set_stack_bytes(size_t bytes);
+size_t stack_bytes();
+
 // Saves the stack pointer of the running context in *save and continues at `load`.
 extern "C" void cookbook_simt_switch(void** save, void* load);
 // The same; quicker if the context at `load` goes on in the kernel (see fiber.cpp).
@@ -37,6 +42,10 @@ class StackPool {
   bool in_guard(const void* pointer) const;
 
  private:
+  // From one stack to the next: a stack and its guard page.
+  size_t pitch_ = 0;
+  size_t chunk_bytes() const;
+  void release();
   std::vector<char*> chunks_;
 };
 

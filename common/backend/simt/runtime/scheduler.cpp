@@ -9,6 +9,8 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <new>
 #include <utility>
 
@@ -29,6 +31,36 @@ namespace cookbook::simt {
 
 __thread Worker* current_worker = nullptr;
 __thread Thread* current_thread = nullptr;
+
+namespace {
+
+// While one lives, no thread runs here. To find a line runs code of the standard library, of which
+// the linker may have taken a copy with the tracer's hooks: they must not switch threads.
+class NoThread {
+ public:
+  NoThread() : thread_(std::exchange(current_thread, nullptr)) {}
+  ~NoThread() { current_thread = thread_; }
+  NoThread(const NoThread&) = delete;
+
+ private:
+  Thread* thread_;
+};
+
+}  // namespace
+
+void* place_of_exit(const Thread& thread) {
+  const std::pair blocks(thread.block_before, thread.basic_block);
+  auto* const last = reinterpret_cast<void*>(blocks.second);
+  if (blocks.first == 0) return last;
+  // To read the machine code takes a while, and most threads of a block exit at the same place.
+  static std::mutex mutex;
+  static std::map<std::pair<uintptr_t, uintptr_t>, void*> known;
+  const NoThread none;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [at, is_new] = known.try_emplace(blocks);
+  if (is_new) at->second = branch_between(reinterpret_cast<void*>(blocks.first), last);
+  return at->second;
+}
 
 namespace {
 
@@ -55,12 +87,24 @@ std::string thread_range(uint32_t first, uint32_t last) {
 
 // What a thread does, as far as a report tells it.
 struct Activity {
-  bool exited = false, runs = false, spins = false;
+  bool exited = false, runs = false, spins = false, preempted = false;
   const char* waits_in = nullptr;
   const Waitable* waits_for = nullptr;
   void* pc = nullptr;
   bool operator==(const Activity&) const = default;
 };
+
+// The line of a thread that runs, or whose turn to run is over.
+std::string line_of(const Activity& one, const RunningThread* running) {
+  return one.runs ? running->line.substr(0, running->line.find(' ')) : describe_pc(one.pc);
+}
+
+// Whether a report lists the two as one. Threads that take turns are anywhere in their loop.
+bool is_same(const Activity& one, const Activity& other, const RunningThread* running) {
+  if (one == other) return true;
+  return (one.preempted || one.runs) && (other.preempted || other.runs) &&
+         line_of(one, running) == line_of(other, running);
+}
 
 Activity activity_of(const Thread& thread, const RunningThread* running) {
   // Read once each: the thread may run on.
@@ -68,10 +112,14 @@ Activity activity_of(const Thread& thread, const RunningThread* running) {
   const auto waits_in = static_cast<const char* const volatile&>(thread.waits_in);
   const auto waits_for = static_cast<const Waitable* const volatile&>(thread.waits_for);
   const auto pc = static_cast<void* const volatile&>(thread.wait_pc);
-  if (state == ThreadState::exited) return {.exited = true};
+  if (state == ThreadState::exited) {
+    const auto block = static_cast<const volatile uintptr_t&>(thread.basic_block);
+    return {.exited = true, .pc = block != 0 ? place_of_exit(thread) : nullptr};
+  }
   if (running && running->thread == &thread) return {.runs = true};
   const bool spins = thread.spinning && state != ThreadState::blocked;
   if (spins) return {.spins = true, .pc = pc};
+  if (static_cast<const volatile bool&>(thread.preempted)) return {.preempted = true, .pc = pc};
   if (waits_in) return {.waits_in = waits_in, .waits_for = waits_for, .pc = pc};
   // A lane that waits for others of its warp is on its way to this basic block.
   const auto block = static_cast<const volatile uintptr_t&>(thread.basic_block);
@@ -86,7 +134,9 @@ std::string describe_threads(const Block& block, const RunningThread* running) {
   for (uint32_t first = 0; first < block.thread_count;) {
     const Activity head = activity_of(block.threads[first], running);
     uint32_t last = first;
-    while (last + 1 < block.thread_count && activity_of(block.threads[last + 1], running) == head) {
+    while (last + 1 < block.thread_count) {
+      const Activity next = activity_of(block.threads[last + 1], running);
+      if (!is_same(next, head, running)) break;
       ++last;
     }
     if (ranges++ == kMaxRanges) return text + "; ...";
@@ -97,10 +147,12 @@ std::string describe_threads(const Block& block, const RunningThread* running) {
     if (head.exited) {
       text += " exited";
     } else if (head.runs) {
-      text += " runs";
+      text += first == last ? " runs" : " take turns to run";
       if (!running->line.empty()) line = " at " + running->line;
     } else if (head.spins) {
       text += " spin" + s;
+    } else if (head.preempted) {
+      text += first == last ? " waits for its turn to run" : " take turns to run";
     } else if (head.waits_in) {
       text += fmt::format(" wait{} in {}", s, head.waits_in);
       if (head.waits_for) text += " " + head.waits_for->describe();
@@ -116,6 +168,7 @@ std::string describe_threads(const Block& block, const RunningThread* running) {
 }  // namespace
 
 std::string describe_group(const Group& group, const RunningThread* running) {
+  const NoThread none;
   constexpr int kMaxBlocks = 4;
   std::vector<void*> pcs;
   for (uint32_t b = 0; b < group.block_count; ++b) {
@@ -214,6 +267,7 @@ uintptr_t rank_of(const Thread& lane) {
   thread_local std::array<Known, 256> known;  // diverged warps ask for a few places again and again
   Known& entry = known[mix_bits(lane.basic_block) % known.size()];
   if (entry.pc != lane.basic_block) {
+    const NoThread none;
     entry = {lane.basic_block, reconvergence_rank(lane.basic_block)};
   }
   return entry.rank;
@@ -405,8 +459,9 @@ void prepare_block(Worker& worker, uint32_t index, uint64_t block_id, uint32_t f
     thread.waits_in = nullptr;
     thread.waits_for = nullptr;
     thread.wait_pc = nullptr;
+    thread.preempted = false;
     thread.cluster_arrival = 0;
-    thread.basic_block = 0;
+    thread.basic_block = thread.block_before = 0;
     thread.call_depth = 0;
     thread.converged = thread.warp->lanes;
     thread.parked_at = 0;
@@ -431,6 +486,7 @@ void prepare_group(Worker& worker, uint64_t id) {
   worker.pending.clear();
   worker.running_pending = false;
   worker.idle_yields = 0;
+  worker.longest = nullptr;
   worker.random_state = (worker.state->seed + 1) * 0x9e3779b97f4a7c15ull + id;
   worker.ready.reset(group.thread_count);
   worker.stacks.reserve(group.thread_count);
@@ -575,10 +631,35 @@ void yield_current(void* pc) {
   if (!launch_tracer) self.spinning = false;
 }
 
+void preempt_current(void* pc) {
+  Worker& worker = *current_worker;
+  Thread& self = *current_thread;
+  if (worker.state->abandoned.load(std::memory_order_relaxed)) {
+    abandon(Fault::kernel_failed, kAbandonedByOther);
+  }
+  // A traced group switches by itself, at basic blocks.
+  if (worker.ready.empty() || (launch_tracer && self.block->group->traced)) return;
+  if (&self == worker.longest) {
+    if (++worker.own_turns < worker.other_turns) return;
+  } else if (!worker.longest || worker.longest->state != ThreadState::ready) {
+    worker.longest = &self;
+    worker.own_turns = worker.other_turns = 0;
+  } else {
+    ++worker.other_turns;
+  }
+  worker.note_progress();  // it may compute: only the watchdog can say that it hangs
+  self.wait_pc = pc;
+  self.preempted = true;
+  worker.ready.push(&self);
+  schedule();
+  self.preempted = false;
+}
+
 void bb_park(void* pc) {
   Worker& worker = *current_worker;
   Thread& self = *current_thread;
   Warp& warp = *self.warp;
+  self.block_before = self.basic_block;
   self.basic_block = reinterpret_cast<uintptr_t>(pc);
   if (warp.running == 1 && warp.parked == 0 && !self.spinning) {
     // The only lane left: nobody to wait for.

@@ -26,10 +26,18 @@ void block_current(const char* what, void* pc, const Waitable* object = nullptr)
 // long time and nothing else happens, it is an error.
 void yield_current(void* pc);
 
+// In a signal handler that interrupted the current thread at `pc`, in code of the program: lets the
+// other threads of its group run. It may spin on what one of them does, as it may on a GPU, where
+// threads advance independently.
+void preempt_current(void* pc);
+
 // Abandons the launch: launch() throws KernelError. The message is completed with kernel, block and
 // thread, and with file:line of `pc` if that is given.
 [[noreturn]] void fail(const std::string& message, void* pc = nullptr);
 [[noreturn]] void fail(Fault fault, const std::string& message, void* pc);
+
+// Of a thread of a traced group that has exited: where it left the path of the others.
+void* place_of_exit(const Thread& thread);
 
 std::string triple(uint3 v);  // "(1,2,3)"
 

@@ -219,6 +219,14 @@ bool is_own_struct(void* pc) {
   return !frames.empty() && frames[0].line != 0 && !is_plumbing(frames[0]);
 }
 
+bool copies_vector_type(void* pc) {
+  const uintptr_t address = reinterpret_cast<uintptr_t>(pc) - 1;
+  const std::lock_guard<std::mutex> lock(cache_mutex);
+  look_up({address});
+  const Frames& frames = cache()[address];
+  return !frames.empty() && frames[0].file.ends_with("/language/vector_types.hpp");
+}
+
 std::string describe_line(const SourceLocation& location) {
   if (location.line == 0) return "";
   return location.file.substr(location.file.rfind('/') + 1) + ":" + std::to_string(location.line);

@@ -26,6 +26,7 @@ std::string describe_call(const SourceLocation& location);
 // Whether the program copies a struct of its own there, not one of CUDA's vector types. Not if the
 // line is unknown.
 bool is_own_struct(void* pc);
+bool copies_vector_type(void* pc);  // whether the access there is one of CUDA's vector types
 std::string describe_pc(void* pc);  // "file.cuh:17", or the address
 std::string kernel_name(
     const void* kernel);  // "sgemm<Config<32, 32>>", without return type and parameters

@@ -26,6 +26,9 @@ void tell_tracer(Block& block, NamedBarrier& barrier, bool full) {
   if (!sync_tracer) return;
   if (full) {
     sync_tracer->full_barrier(block);
+    if (block.alive < block.thread_count && !barrier.places.empty()) {
+      sync_tracer->passed_without_exited(block, barrier.places[0].pc);
+    }
   } else if (!barrier.has_arrivals) {
     sync_tracer->join(block, barrier.participants.data(),
                       static_cast<int>(barrier.participants.size()));

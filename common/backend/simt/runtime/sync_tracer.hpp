@@ -26,6 +26,8 @@ struct SyncTracer {
   // of the source are one place.
   virtual void different_places(const char* operation, const Thread& first, void* first_pc,
                                 void* pc) = 0;
+  // All live threads of the block have come to the __syncthreads at `pc`; some have exited.
+  virtual void passed_without_exited(const Block& block, void* pc) = 0;
   // The current thread reads the value of lane `source`, which does not take part.
   virtual void lane_absent(uint32_t source, uint32_t mask, void* pc) = 0;
   // The current thread comes to `operation`, which its warp executes together, and `alone`, a lane

@@ -71,6 +71,7 @@ struct alignas(64) Thread {
   ThreadState state = ThreadState::ready;
   bool spinning = false;     // yielded in a spin loop: lets the other lanes of its warp go first
   bool block_scope = false;  // its atomics are atomicAdd_block() and the like
+  bool preempted = false;    // interrupted, so that others run
   // traced mode only
   uint32_t call_depth = 0;    // kept by the tracer (function entry and exit)
   uintptr_t basic_block = 0;  // pc of the basic block it is parked at
@@ -85,6 +86,7 @@ struct alignas(64) Thread {
   void* wait_pc = nullptr;              // where in the kernel it waits
   uint32_t cluster_arrival = 0;  // 1 + phase of the cluster barrier it arrived at; 0: it waited
   LanePath path;                 // traced mode only
+  uintptr_t block_before = 0;    // traced mode only: the basic block before that one
   std::unique_ptr<UnitState> unit_state;
 };
 static_assert(offsetof(Thread, id) == 64);

@@ -60,7 +60,7 @@ struct AccessSite {
 /// A mistake found in a kernel, with the number of times it was seen.
 struct Finding {
   /// race, uninitialised, out-of-bounds, misaligned, proxy, static-shared, exit, divergence,
-  /// overflow; of advice: tensor-fence.
+  /// overflow, stack-overflow; of advice: tensor-fence; of notes: exited.
   std::string kind;
   std::string message;
   uint64_t count = 0;
@@ -88,6 +88,8 @@ struct Trace {
   std::vector<Finding> unordered_sums;
   /// Right on the GPUs that are known, but not by the letter of the PTX ISA.
   std::vector<Finding> advice;
+  /// What GPUs since Volta permit, and older ones do not.
+  std::vector<Finding> notes;
   std::vector<KernelTotals> kernels;
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Ends a process whose launch makes no progress any more, and says where its threads are.
+// Ends a process whose launch makes no progress any more, and says where its threads are. Before,
+// lets the threads of a block take turns.
 #pragma once
+
+#include <cstdint>
 
 namespace cookbook::simt {
 
@@ -15,6 +18,14 @@ class Watch {
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
 };
+
+// Where the code of the program is, as the linker has placed it: there, and where only such code
+// has called, a thread may be interrupted. Initially nowhere: its runtime and libraries may hold a
+// lock, or be about to switch threads.
+struct CodeRange {
+  uintptr_t begin = 0, end = 0;
+};
+inline CodeRange preemptible_code;
 
 // For this OS thread, before it runs fibers: the watchdog can then find out where it is.
 void answer_watchdog();

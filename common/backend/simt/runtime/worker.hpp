@@ -115,6 +115,11 @@ struct Worker {
   bool counted_as_spinning = false;
   std::chrono::steady_clock::time_point idle_since;
 
+  // Preemption: the thread that has run for long, and the turns that it and the others have had
+  // since. Half of the time is its own, so that a long computation takes twice as long at most.
+  const Thread* longest = nullptr;
+  uint64_t own_turns = 0, other_turns = 0;
+
   struct BlockStorage {
     std::unique_ptr<Thread[]> threads;
     size_t thread_capacity = 0;

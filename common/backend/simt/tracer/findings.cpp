@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 // What a worker notes as wrong.
 #include <fmt/format.h>
+#include <unwind.h>
 
 #include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
 
+#include "common/backend/simt/runtime/control_flow.hpp"
 #include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/scheduler.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
 namespace cookbook::simt::tracing {
@@ -18,7 +25,52 @@ void* caller_of(void* pc) {
   return end - at > 1 ? at[1] : nullptr;
 }
 
+// A function on the stack, and where its caller calls it.
+struct Called {
+  void* function;
+  void* pc;
+};
+
+_Unwind_Reason_Code visit(_Unwind_Context* context, void* data) {
+  constexpr size_t kMost = 4096;
+  auto& stack = *static_cast<std::vector<Called>*>(data);
+  const auto pc = reinterpret_cast<void*>(_Unwind_GetIP(context));
+  if (pc == nullptr || stack.size() == kMost) return _URC_END_OF_STACK;
+  if (!stack.empty()) stack.back().pc = pc;
+  stack.push_back({reinterpret_cast<void*>(_Unwind_GetRegionStart(context)), nullptr});
+  return _URC_NO_REASON;
+}
+
 }  // namespace
+
+// A depth that no GPU has: without a recursion it is the backend's own nesting.
+void WorkerTracer::deep_recursion() {
+  constexpr int kMostLooks = 64;
+  if (current_thread->call_depth % most_calls != 0 || recursed_ || !group_->traced) return;
+  if (++looks_at_stacks_ > kMostLooks) return;
+  const Untraced untraced;
+  std::vector<Called> stack;
+  _Unwind_Backtrace(&visit, &stack);
+  std::map<void*, uint32_t> calls;  // of each function, but for those that leave nothing to do
+  uint32_t all = 0;
+  for (const Called& one : stack) {
+    if (one.pc == nullptr) continue;
+    const auto [at, is_new] = returns_after_.try_emplace(one.pc);
+    if (is_new) at->second = returns_after(one.pc);
+    if (at->second) continue;
+    ++calls[one.function];
+    ++all;
+  }
+  if (all < most_calls) return;
+  const auto more = [](const auto& one, const auto& other) { return one.second < other.second; };
+  const auto [function, count] = *std::max_element(calls.begin(), calls.end(), more);
+  if (count < 4) return;
+  const auto is_it = [f = function](const Called& one) { return one.function == f; };
+  const auto innermost = std::find_if(stack.begin(), stack.end(), is_it);
+  recursed_ = true;
+  Occurrence& found = note(Kind::recursion, 0, innermost->pc, *current_thread, Op::load);
+  if (found.count == 1) found.detail = fmt::format("{} calls of {}", count, kernel_name(function));
+}
 
 void WorkerTracer::note_pair(Kind kind, const Thread& earlier, void* earlier_pc,
                              const char* operation, void* pc) {
@@ -26,6 +78,22 @@ void WorkerTracer::note_pair(Kind kind, const Thread& earlier, void* earlier_pc,
   if (found.count != 1) return;
   found.earlier_thread = earlier.thread_idx;
   found.detail = operation;
+}
+
+void WorkerTracer::passed_without_exited(const Block& block, void* pc) {
+  if (!block.group->traced) return;
+  const Untraced untraced;
+  const auto has_exited = [](const Thread& one) { return one.state == ThreadState::exited; };
+  const Thread* const begin = block.threads;
+  const Thread* const end = begin + block.thread_count;
+  const Thread* const first = std::find_if(begin, end, has_exited);
+  if (first == end || first->basic_block == 0) return;
+  const uint32_t place = token_of(place_of_exit(*first));
+  Occurrence& found =
+      note(Kind::exited_before, place, pc, *block.barriers[0].places[0].first, Op::load);
+  if (found.count != 1) return;
+  found.earlier_thread = first->thread_idx;
+  found.detail = fmt::format("{} of {}", std::count_if(first, end, has_exited), block.thread_count);
 }
 
 void WorkerTracer::lane_absent(uint32_t source, uint32_t mask, void* pc) {

@@ -106,6 +106,7 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
   const Allocation* allocation = find_allocation(address);
   if (allocation != nullptr && address + bytes <= allocation->begin + allocation->bytes) {
     if (allocation->is_constant) {
+      check_alignment(thread, access);
       if (access.op != Op::load) {
         Occurrence& found = note(Kind::out_of_bounds, 0, access.pc, thread, access.op);
         if (found.count == 1) {
@@ -128,6 +129,7 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
     if (!reads || allocation != nullptr || is_red_zone(address)) break;
     if (image.contains(address)) return {};
   }
+  check_alignment(thread, access);  // a GPU looks at that first
   const Allocation* near =
       allocation != nullptr ? allocation : find_nearest_allocation(address, kGuardBytes);
   const bool mapped = near != nullptr && address + kGuardBytes >= near->begin &&

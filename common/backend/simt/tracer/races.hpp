@@ -58,8 +58,10 @@ enum class Kind : uint8_t {
   absent_lane,
   not_a_number,
   overflow,
+  recursion,  ///< Deeper than the stack of a GPU's thread.
   global_uninitialised,
   unordered_sums,  ///< no mistake: blocks add rounded numbers in any order
+  exited_before,   ///< a note: a thread exits before a __syncthreads that others execute
 };
 
 /// What a flag that passes from one thread to another lacks to order their accesses.

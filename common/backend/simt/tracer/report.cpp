@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "common/backend/simt/runtime/access_tracer.hpp"
 #include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
@@ -39,11 +40,13 @@ const char* kind_name(Kind kind) {
     case Kind::misaligned: return "misaligned";
     case Kind::static_shared: return "static-shared";
     case Kind::overflow: return "overflow";
+    case Kind::recursion: return "stack-overflow";
     case Kind::absent_lane: return "absent-lane";
     case Kind::not_a_number: return "nan";
     case Kind::unordered_sums: return "runs-differ";
     case Kind::tensor_before:
     case Kind::tensor_after: return "tensor-fence";
+    case Kind::exited_before: return "exited";
     default: return "race";
   }
 }
@@ -209,6 +212,17 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
     case Kind::absent_lane:
       return fmt::format("{} shuffles at {} from {}: the value is undefined{}", later, later_line,
                          found.detail, in_block);
+    case Kind::exited_before:
+      return fmt::format(
+          "{} threads of block {} have exited when the others pass __syncthreads at {}, thread {} "
+          "at {}: since Volta the barrier does not wait for them, but the CUDA programming guide "
+          "asks for a barrier that all threads of a block execute, or none",
+          found.detail, block, later_line, triple(found.earlier_thread), earlier_line);
+    case Kind::recursion:
+      return fmt::format(
+          "{} has {} on its stack at {}, each with 16 bytes or more, and cudaLimitStackSize allows "
+          "{} bytes per thread{}",
+          later, found.detail, later_line, 16 * (uint64_t{most_calls} - 1), in_block);
     case Kind::overflow:
       return fmt::format("{} computes {} at {}{}", later, found.detail, later_line, in_block);
   }
@@ -263,6 +277,9 @@ const char* remedy_of(Kind kind, const Occurrence& found) {
              "only "
              "among the lanes of __ballot_sync() or __activemask() taken before the branch";
     case Kind::shared_out_of_bounds: return "compare the index with the number of elements";
+    case Kind::recursion:
+      return "cudaDeviceSetLimit(cudaLimitStackSize, bytes) before the launch, or a loop with a "
+             "stack of its own";
     default: return "";
   }
   if (found.detail.starts_with("tensor memory")) {
@@ -387,9 +404,10 @@ Trace make_trace(const Shared& state) {
     if (found.relies && (is_flag(earlier) || is_flag(later))) continue;
     const std::string pair = kernel_name(kernel) + "|" + earlier_line + "|" + later_line;
     const bool is_advice = kind == Kind::tensor_before || kind == Kind::tensor_after;
-    std::vector<Finding>& list = kind == Kind::unordered_sums ? trace.unordered_sums
-                                 : is_advice                  ? trace.advice
-                                                              : trace.findings;
+    std::vector<Finding>& list = kind == Kind::unordered_sums  ? trace.unordered_sums
+                                 : is_advice                   ? trace.advice
+                                 : kind == Kind::exited_before ? trace.notes
+                                                               : trace.findings;
     const auto [at, is_new] = seen.try_emplace({static_cast<int>(kind), pair}, list.size());
     if (is_new) {
       list.push_back(

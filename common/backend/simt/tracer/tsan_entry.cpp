@@ -4,10 +4,15 @@
 // -fsanitize-coverage=trace-pc. Objects compiled so are linked without -fsanitize, against these
 // instead of the sanitizer's runtime. Host code of the same files calls them too: outside of a CUDA
 // thread they only do what an atomic operation must do.
+#include <array>
 #include <cstdint>
 #include <cstring>
+#include <regex>
+#include <string>
 
+#include "common/backend/simt/runtime/access_tracer.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/runtime/trace.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
@@ -126,6 +131,46 @@ void range(const void* address, size_t bytes, Op op, void* pc, uint32_t part) {
   }
 }
 
+/// Whether the access of `bytes` at `pc` is of a type that is aligned to its size. g++ calls the
+/// hook of a struct that is less aligned where it knows an address that is, as of a variable: the
+/// line then says `*(int*)`, or it is one of CUDA's vector types.
+bool is_natural(void* pc, size_t bytes) {
+  struct Known {
+    void* pc = nullptr;
+    bool is_natural = false;
+  };
+  thread_local std::array<Known, 64> known;
+  Known& entry = known[reinterpret_cast<uintptr_t>(pc) % known.size()];
+  if (entry.pc == pc) return entry.is_natural;
+  const tracing::Untraced untraced;
+  entry = {pc, copies_vector_type(pc)};
+  if (entry.is_natural) return true;
+  const SourceLocation location = symbolize({pc})[0];
+  const std::string line = source_line(location.file, location.line);
+  static const std::regex cast(
+      R"((?:\(|<)\s*(?:(?:const|volatile|signed)\s+)*(unsigned\s+)?)"
+      R"((short|int|float|double|long long|long|u?int(?:16|32|64)_t)\s*(?:const\s*|volatile\s*)*\*\s*(?:\)|>))");
+  for (std::sregex_iterator at(line.begin(), line.end(), cast), end; at != end; ++at) {
+    const std::string type = (*at)[2];
+    const size_t size = type == "short" || type.find("16") != std::string::npos ? 2
+                        : type == "int" || type == "float" || type.find("32") != std::string::npos
+                            ? 4
+                            : 8;
+    if (size == bytes) entry.is_natural = true;
+  }
+  return entry.is_natural;
+}
+
+/// An access that g++ takes for one of a struct.
+void of_struct(const void* address, size_t bytes, Op op, void* pc) {
+  const bool may_be_natural = bytes <= 16 && (bytes & (bytes - 1)) == 0;
+  if (may_be_natural && address_of(address) % bytes != 0 && is_traced(pc) &&
+      !is_own_stack(address) && is_natural(pc, bytes)) {
+    return access(natural_access(address, bytes, op, pc));
+  }
+  range(address, bytes, op, pc, part_of(bytes));
+}
+
 inline void scalar(const volatile void* address, unsigned bytes, Op op, void* pc) {
   if (!is_traced(pc)) return untraced(address, bytes, op, pc);
   // g++ calls the same hook for a struct of two doubles, which need not lie at a multiple of 16.
@@ -196,7 +241,10 @@ void __sanitizer_cov_trace_pc() {
 
 void __tsan_init() {}
 void __tsan_func_entry(void*) {
-  if (current_thread != nullptr) ++current_thread->call_depth;
+  if (current_thread == nullptr) return;
+  if (++current_thread->call_depth >= most_calls) [[unlikely]] {
+    if (worker_tracer != nullptr) worker_tracer->deep_recursion();
+  }
 }
 void __tsan_func_exit() {
   if (current_thread != nullptr) --current_thread->call_depth;
@@ -209,12 +257,8 @@ ACCESS(4)
 ACCESS(8)
 ACCESS(16)
 
-void __tsan_read_range(void* p, unsigned long bytes) {
-  range(p, bytes, Op::load, CALLER, part_of(bytes));
-}
-void __tsan_write_range(void* p, unsigned long bytes) {
-  range(p, bytes, Op::store, CALLER, part_of(bytes));
-}
+void __tsan_read_range(void* p, unsigned long bytes) { of_struct(p, bytes, Op::load, CALLER); }
+void __tsan_write_range(void* p, unsigned long bytes) { of_struct(p, bytes, Op::store, CALLER); }
 
 // Copies by functions of the C library, which only the grader of submissions redirects here.
 void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) noexcept {

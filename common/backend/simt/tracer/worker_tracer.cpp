@@ -12,6 +12,8 @@ namespace cookbook::simt::tracing {
 
 void WorkerTracer::begin_launch(const Launch& launch) {
   launch_ = &launch;
+  recursed_ = false;
+  looks_at_stacks_ = 0;
   sites_.clear();
   worst_.clear();
   table_.assign(kFirstTableSize, {});

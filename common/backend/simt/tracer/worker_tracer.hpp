@@ -53,6 +53,8 @@ class WorkerTracer final : public SyncTracer,
   }
   void overflow(const std::string& operation, const char* type, void* pc);
   void not_a_number(void* pc);
+  /// The current thread is most_calls deep.
+  void deep_recursion();
 
   // ---- what the runtime and the units do ----
 
@@ -66,6 +68,7 @@ class WorkerTracer final : public SyncTracer,
                         void* pc) override {
     note_pair(Kind::different_places, first, first_pc, operation, pc);
   }
+  void passed_without_exited(const Block& block, void* pc) override;
   void lane_absent(uint32_t source, uint32_t mask, void* pc) override;
   void diverged(const char* operation, const Thread& alone, bool waited, void* alone_pc,
                 void* pc) override {
@@ -286,6 +289,9 @@ class WorkerTracer final : public SyncTracer,
   void check_pair(Kind kind, const GlobalAccess& earlier, Thread& thread, const Access& access,
                   const Buffer& buffer, size_t offset);
 
+  bool recursed_ = false;  ///< A recursion has been found in this launch.
+  int looks_at_stacks_ = 0;
+  std::map<void*, bool> returns_after_;  ///< By return address.
   const Launch* launch_ = nullptr;
   Group* group_ = nullptr;
   uint64_t group_id_ = 0;
@@ -337,5 +343,17 @@ class WorkerTracer final : public SyncTracer,
 
 // The tracer of this OS thread; null unless it runs a group of a launch that is being traced.
 inline constinit thread_local WorkerTracer* worker_tracer = nullptr;
+
+/// While one lives, nothing of this OS thread is traced. To find a line runs code of the standard
+/// library, of which the linker may have taken a copy with hooks; they must not switch threads.
+class Untraced {
+ public:
+  Untraced() : tracer_(std::exchange(worker_tracer, nullptr)) {}
+  ~Untraced() { worker_tracer = tracer_; }
+  Untraced(const Untraced&) = delete;
+
+ private:
+  WorkerTracer* tracer_;
+};
 
 }  // namespace cookbook::simt::tracing

@@ -455,10 +455,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit);
 inline cudaError_t cudaThreadSynchronize() { return cudaDeviceSynchronize(); }
 inline cudaError_t cudaThreadExit() { return cudaDeviceReset(); }
-inline cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t bytes) {
-  if (limit == cudaLimitMallocHeapSize) cookbook::simt::program::set_heap_limit(bytes);
-  return cudaSuccess;
-}
+cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t bytes);
 inline cudaError_t cudaSetDeviceFlags(unsigned) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 inline cudaError_t cudaDeviceSetSharedMemConfig(cudaSharedMemConfig) { return cudaSuccess; }
