@@ -9,10 +9,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/harness/verdict/acceptance.hpp"
 #include "tests/chapters.hpp"
+#if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/crash.hpp"
+#endif
 
 namespace cookbook {
 
@@ -94,6 +99,20 @@ inline void note_case(const std::string& at, const std::string& command) {
   note_running(running->command, sizeof(running->command), command);
 }
 
+/// Adds to the file that `./run test PATH` reads, and says at its end what was skipped: `skipped`
+/// of the `of` cases of a test. A line at once: the process may end before the next test.
+inline void note_skipped(const Ladder& ladder, const LevelEntry& level, const std::string& test,
+                         const std::string& reason, std::size_t skipped, int of) {
+  const char* file = std::getenv("COOKBOOK_SKIPPED");
+  if (!file) return;
+  const nlohmann::json line{{"level", ladder.name + " / " + level.name},
+                            {"test", test},
+                            {"reason", reason},
+                            {"skipped", skipped},
+                            {"of", of}};
+  std::ofstream(file, std::ios::app) << line.dump() + "\n" << std::flush;
+}
+
 /// In place of GoogleTest's own output.
 class LinePerFailure : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& test) override {
@@ -108,6 +127,18 @@ class LinePerFailure : public testing::EmptyTestEventListener {
     std::string text = part.message();
     if (text.rfind("Failed\n", 0) == 0) text.erase(0, 7);
     std::replace(text.begin(), text.end(), '\n', ' ');
+    // Of what a test has not caught GoogleTest knows no more than its text.
+    if (running && text.find("xception ") != std::string::npos &&
+        text.find(" thrown in the test ") != std::string::npos) {
+#if COOKBOOK_SIMT
+      const std::string line = simt::last_throw();
+      if (!line.empty() && text.find(line) == std::string::npos) text += " at " + line;
+#endif
+      const std::string name = test_.substr(0, test_.size() - 2);
+      if (running->at[0]) text += fmt::format(" at {}", running->at);
+      text += "; to repeat: " +
+              (running->command[0] ? std::string(running->command) : command_of_test(name));
+    }
     fmt::print("{}{}\n", test_, text);
   }
   std::string test_;  // GoogleTest holds its lock while it calls, and cannot be asked

@@ -597,6 +597,31 @@ TEST(Console, FiguresHaveAUnitASizeAndALegend) {
   EXPECT_CONTAINS(stdout_of([&] { print_ladder(result); }), "at 256x192, not at 64x64;");
 }
 
+TEST(Console, WhatIsSkippedIsALinePerReason) {
+  LadderResult result;
+  result.backend = "simt";
+  result.trace_size = {64, 64};
+  result.levels.resize(4);
+  for (std::size_t i = 0; i < 4; ++i) result.levels[i].name = std::string(1, "abcd"[i]);
+  for (const auto print : {print_ladder, print_summary}) {
+    result.levels[0].check = result.levels[2].check = {};
+    result.levels[3].not_traced.clear();
+    EXPECT_LACKS(stdout_of([&] { print(result); }), "Skipped");
+    result.levels[0].check = result.levels[2].check = {Fault::unsupported, "cols must be even"};
+    result.levels[3].not_traced = "rows must be odd";
+    const std::string out = stdout_of([&] { print(result); });
+    EXPECT_CONTAINS(out, "Skipped: 2 of 4 levels (cols must be even): a, c\n");
+    EXPECT_CONTAINS(
+        out,
+        "Skipped: 1 of 4 levels (claims are not checked, as 64x64 is not supported: rows must be");
+  }
+}
+
+TEST(Paths, AreSaidFromTheBooksFolder) {
+  EXPECT_EQ(short_path(source_path("chapters/a/level_0.cuh")), "chapters/a/level_0.cuh");
+  EXPECT_EQ(short_path("/elsewhere/mine/chapters/level_0.cuh"), "level_0.cuh");
+}
+
 TEST(Console, WhereAllLevelsDifferAtOneElementTheReferenceIsNamed) {
   LadderResult result;
   result.backend = "simt";

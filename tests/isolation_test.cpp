@@ -3,11 +3,14 @@
 // only; compiled for the plain and for the traced executable.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/harness/verdict/check.hpp"
@@ -104,6 +107,105 @@ Chapter with_hazards(const std::vector<std::string>& names) {
   return chapter_of({ladder});
 }
 
+// Mistakes of host code, in the order in which a run gets there.
+enum class Mistake {
+  null_pointer,
+  abort_called,
+  exception,
+  other_exception,
+  division,
+  recursion,
+  exit_called,
+};
+struct Planted {
+  std::string phase;
+  Mistake mistake = Mistake::null_pointer;
+} planted_mistake;
+
+void host_code(const std::string& phase) {
+  if (phase != planted_mistake.phase) return;
+  static volatile int* volatile nowhere = nullptr;
+  static volatile int zero = 0, seven = 7;
+  switch (planted_mistake.mistake) {
+    case Mistake::null_pointer: *nowhere = 1; break;
+    case Mistake::abort_called: std::abort();
+    case Mistake::exception: throw std::out_of_range("too far");
+    case Mistake::other_exception: throw 42;
+    case Mistake::division: zero = seven / zero; break;
+    case Mistake::recursion: recurse(&zero); break;
+    case Mistake::exit_called: std::exit(0);
+  }
+}
+
+struct FragileProblem : planted::Problem {
+  static FragileProblem make(const Size& size, const Variant& variant) {
+    host_code("make()");
+    return {planted::Problem::make(size, variant)};
+  }
+  void complete_inputs(HostTensors&) const { host_code("complete_inputs()"); }
+  void begin_reference(const HostTensors&) { host_code("begin_reference()"); }
+  void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
+                     double* value, double* bound) const {
+    host_code("reference_row() of out");
+    planted::Problem::reference_row(tensors, output, row, value, bound);
+  }
+  void normalise(const HostTensors&, HostTensors&) const { host_code("normalise()"); }
+};
+
+template <bool kFragile>
+struct FragileLevel : LevelOf<FragileProblem, planted::Buffers> {
+  static constexpr LevelText text{.name = "?", .changed = "a mistake of host code"};
+  static void may(const std::string& phase) {
+    if (kFragile) host_code(phase);
+  }
+  static Support supports(const FragileProblem&, const DeviceInfo&) {
+    may("supports()");
+    return Support::yes();
+  }
+  static Claims claims(const FragileProblem&) {
+    may("claims()");
+    return {};
+  }
+  static Plan prepare(const FragileProblem& problem, const planted::Buffers& buffers) {
+    may("prepare()");
+    return {problem, buffers};
+  }
+  static void run(const Plan& plan, Stream stream) {
+    may("run()");
+    const planted::Problem& p = plan.problem;
+    launch(reverse<Hazard::none>, {dim3(static_cast<unsigned>(p.rows)), dim3(64)}, stream,
+           plan.buffers.in, plan.buffers.out, static_cast<int>(p.cols), zero_on_device());
+  }
+};
+
+Chapter with_fragile_ladder() {
+  Chapter chapter = with_hazards<Hazard::none>({"sound"});
+  Ladder ladder = ladder_over<FragileProblem>("fragile", "host code", {"rows", "cols"});
+  ladder.gpu_size = ladder.check_size = ladder.trace_size = {4, 64};
+  ladder.test_sizes = {{4, 64}};
+  ladder.levels = rows<FragileLevel<false>, FragileLevel<true>, FragileLevel<false>>();
+  for (const int i : {0, 1, 2}) {
+    ladder.levels[i].name = std::vector<std::string>{"before", "broken", "after"}[i];
+  }
+  chapter.ladders.insert(chapter.ladders.begin(), ladder);
+  return chapter;
+}
+
+const std::vector<std::pair<Mistake, std::string>> kMistakes{
+    {Mistake::null_pointer, "access to an address that is not mapped in host code"},
+    {Mistake::abort_called, "abort or failed assertion in host code"},
+    {Mistake::exception, "threw: too far"},
+    {Mistake::other_exception, "an exception was thrown that is no std::exception"},
+    {Mistake::division, "integer division by zero in host code"},
+    {Mistake::recursion, "stack overflow in host code"},
+    {Mistake::exit_called, "exit() was called in host code"},
+};
+
+/// Those that are tried in every call of host code; the others in one.
+bool is_for_all_calls(Mistake mistake) {
+  return mistake == Mistake::null_pointer || mistake == Mistake::exception;
+}
+
 nlohmann::json level_of(const EndedRun& ended, const std::string& name) {
   for (const auto& level : ended.json.at("runs").at(0).at("levels")) {
     if (level.at("name") == name) return level;
@@ -151,6 +253,64 @@ TEST(Isolation, ALevelThatCrashesIsNamedAndTheOthersRun) {
   expect_level(ended, "heap", "crashed", {"abort or failed assertion in host code"});
   expect_level(ended, "mismatch", "mismatch", {"out[0][0]: got "});
   expect_level(ended, "last", "ok", {});
+}
+
+// One line: what ran, in which call of host code, what happened, where.
+TEST(Isolation, HostCodeOfAProblemThatEndsALadderIsALineAndTheOtherLaddersRun) {
+  for (const std::string phase :
+       {"make()", "complete_inputs()", "begin_reference()", "reference_row() of out"}) {
+    for (const auto& [mistake, text] : kMistakes) {
+      if (phase != "reference_row() of out" && !is_for_all_calls(mistake)) continue;
+      planted_mistake = {phase, mistake};
+      const EndedRun ended = run_with_json(with_fragile_ladder(), {"--check", "--no-trace"});
+      planted_mistake = {};
+      EXPECT_EQ(ended.status, 3) << phase << ": " << text;
+      EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+      for (const std::string& part : {std::string("Chapter 99: ladder fragile at 4x64: crashed: "),
+                                      text, phase, std::string(kHere)}) {
+        EXPECT_CONTAINS(ended.err, part);
+      }
+      ASSERT_FALSE(ended.json.is_null()) << phase << ": " << text;
+      ASSERT_EQ(ended.json.at("runs").size(), 1u);
+      EXPECT_EQ(ended.json["runs"][0].at("ladder"), "reverse");
+      EXPECT_EQ(level_of(ended, "sound").at("status"), "ok");
+    }
+  }
+}
+
+// Before any ladder runs: there is no process but this one.
+TEST(Isolation, HostCodeThatEndsTheProgramIsALine) {
+  const auto run = [](Mistake mistake) {
+    planted_mistake = {"make()", mistake};
+    called_with(
+        {"chapter-99", "--check", "--ladder", "fragile", "--size", "4x64"},
+        [](int argc, char** argv) { return run_chapter(with_fragile_ladder(), argc, argv); });
+  };
+  const std::string where = " in host code \\(make\\(\\), --size 4x64\\).* at isolation_test.cpp:";
+  EXPECT_EXIT(run(Mistake::exit_called), testing::ExitedWithCode(3),
+              "^error: exit.. was called" + where);
+  EXPECT_EXIT(run(Mistake::recursion), testing::ExitedWithCode(3),
+              "^error: stack overflow" + where);
+}
+
+TEST(Isolation, HostCodeOfALevelThatEndsItIsALineAndTheOtherLevelsRun) {
+  for (const std::string phase : {"supports()", "claims()", "prepare()", "run()"}) {
+    for (const auto& [mistake, text] : kMistakes) {
+      if (phase != "run()" && !is_for_all_calls(mistake)) continue;
+      planted_mistake = {phase, mistake};
+      const EndedRun ended = run_with_json(with_fragile_ladder(), {"--check", "--no-trace"});
+      planted_mistake = {};
+      const bool is_fault = phase == "run()" && mistake == Mistake::exception;
+      EXPECT_EQ(ended.status, is_fault ? 1 : 3) << phase << ": " << text << ended.err;
+      expect_level(ended, "before", "ok", {});
+      expect_level(ended, "after", "ok", {});
+      expect_level(ended, "broken", is_fault ? "mismatch" : "crashed", {text, kHere});
+#if !COOKBOOK_TRACED
+      EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+      EXPECT_CONTAINS(ended.err, phase == "run()" ? kHere : phase);  // the line says it
+#endif
+    }
+  }
 }
 
 // Each within the time limit, which is a second here.

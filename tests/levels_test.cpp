@@ -19,6 +19,7 @@
 #include "tests/layout_cases.hpp"
 #include "tests/skips.hpp"
 #if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #endif
@@ -105,6 +106,9 @@ class LevelTest : public testing::Test {
     }
     report_smallest();
     compare_skips();
+    for (const auto& [reason, numbers] : skipped_) {
+      note_skipped(ladder_, level_, axis_name(axis_), reason, numbers.size(), cases_);
+    }
   }
 
  private:
@@ -129,10 +133,12 @@ class LevelTest : public testing::Test {
         if (running) note_run(run, 0);
         Instance& instance = instances().get(what, size, draws[0], variant);
         check = check_level(running ? noted(run) : level_, instance, draws);
-        if (check.status == CheckResult::Status::mismatch) instances().drop(what);
+        if (check.is_failure()) instances().drop(what);
       }
     } catch (const BadSize&) {  // an extent that cannot be zero, such as a head dimension
       check = {Fault::unsupported, "bad size"};
+    } catch (const FaultError& error) {  // of host code
+      check = {error.fault(), error.what()};
     }
     note(run, check);
   }
@@ -169,17 +175,21 @@ class LevelTest : public testing::Test {
       skipped_[without_numbers(check.reason)].push_back(number);
       return;
     }
-    if (check.status != CheckResult::Status::mismatch) return;
+    if (!check.is_failure()) return;
     const double work = work_of(ladder_, run.size);
     if (failures_++ == 0 || work < work_) {
-      smallest_ = run, why_ = check.reason, work_ = work, draw_ = {};
+      smallest_ = run, why_ = check.text(), work_ = work, draw_ = {};
       if (run.draws.empty()) return;
+      if (check.fault == Fault::host_crash) {  // whatever the inputs are
+        draw_ = run.draws[0];
+        return;
+      }
       // Which of the inputs fail alone, under the device's settings of this case.
       for (const Draw& draw : run.draws) {
         Instance instance(ladder_, run.size, draw.kind, draw.seed, run.variant);
         const CheckResult alone = check_level(level_, instance, instance.drawn(2));
-        if (alone.status != CheckResult::Status::mismatch) continue;
-        draw_ = draw, why_ = alone.reason;
+        if (!alone.is_failure()) continue;
+        draw_ = draw, why_ = alone.text();
         return;
       }
     }
@@ -270,6 +280,7 @@ class TextsTest : public testing::Test {
       if (ladder.test_sizes.empty()) ADD_FAILURE() << ladder.name << ": test_sizes is empty";
       for (const LevelEntry& level : ladder.levels) {
         const std::string name = ladder.name + " / " + level.name;
+        if (running) note_case(fmt::format("{}, in its claims() or supports()", name), "");
         // The levels of a sidebar are settings of an experiment: they have no prediction each.
         const bool sidebar = ladder.title.rfind("sidebar", 0) == 0;
         if (level.changed.empty()) ADD_FAILURE() << name << ": .changed is empty";
@@ -350,6 +361,9 @@ class NamesTest : public testing::Test {
 };
 
 const bool kLevelsRegistered = [] {
+#if COOKBOOK_SIMT
+  simt::report_host_crashes();  // problems are made here, before main()
+#endif
   register_test<TextsTest>(tested_prefix(), "EveryLevelSaysWhatItChangesExpectsAndCosts");
   register_test<NamesTest>(tested_prefix(), "NamesAreIdentifiers");
   for (const Ladder& ladder : tested_chapter().ladders) {

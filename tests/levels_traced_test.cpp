@@ -10,6 +10,7 @@
 
 #include "common/backend/device_bytes.hpp"
 #include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/devices.hpp"
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/harness/run/traced.hpp"
@@ -17,6 +18,7 @@
 #include "tests/failures.hpp"
 #include "tests/layout_cases.hpp"
 #include "tests/on_device.hpp"
+#include "tests/skips.hpp"
 #include "tests/traced_level.hpp"
 
 namespace cookbook {
@@ -45,7 +47,10 @@ class TracedLevelTest : public OfLevel {
     const Support support = level_.supports(instance.problem(), device_info());
     if (support.reason.rfind("the SIMT backend has no ", 0) == 0) GTEST_SKIP() << support.reason;
     // A candidate of the library for other shapes: another ladder has it, or the sizes below.
-    if (!support && tested_prefix().rfind("capstone_", 0) == 0) GTEST_SKIP() << support.reason;
+    if (!support && tested_prefix().rfind("capstone_", 0) == 0) {
+      note_skipped(ladder_, level_, "claims and races", support.reason, 1, 1);
+      GTEST_SKIP() << support.reason;
+    }
     const std::string command = command_of(ladder_, level_, runs.at(0).size);
     if (running) note_case(runs.at(0).text(), command);
     const TracedRun traced = trace_level(level_, instance);
@@ -76,9 +81,23 @@ class TracedLayoutsTest : public OfLevel {
     std::vector<LayoutCase> cases = traced_layout_cases(ladder_);
     // The rows of a sidebar are one kernel in many configurations.
     if (is_sidebar(ladder_)) cases.resize(3);
+    std::map<std::string, std::size_t> skipped;
+    run(cases, skipped);
+    for (const auto& [reason, count] : skipped) {
+      note_skipped(ladder_, level_, "traced layouts", reason, count,
+                   static_cast<int>(cases.size()));
+    }
+  }
+
+ private:
+  void run(const std::vector<LayoutCase>& cases, std::map<std::string, std::size_t>& skipped) {
     for (const LayoutCase& layout : cases) {
       const auto problem = ladder_.make_problem(layout.size, layout.variant);
-      if (!level_.supports(*problem, device_info())) continue;
+      const Support support = level_.supports(*problem, device_info());
+      if (!support) {
+        ++skipped[without_numbers(support.reason)];
+        continue;
+      }
       const CaseDevice device(layout);
       Instance instance(ladder_, layout.size, layout.kind, 1, layout.variant);
       const std::string command =
@@ -86,6 +105,7 @@ class TracedLayoutsTest : public OfLevel {
                      Schedule{layout.schedule, layout.schedule}, layout.sm_count);
       if (running) note_case(layout.text(), command);
       const TracedRun traced = trace_level(level_, instance);
+      if (traced.check.fault == Fault::unsupported) ++skipped[without_numbers(traced.check.reason)];
       expect_right(traced, layout.text(), command);
       if (HasFailure()) return;  // the others mostly say the same
     }
@@ -235,7 +255,12 @@ class OtherKernelsTest : public testing::Test {
     for (const Ladder& ladder : tested_chapter().ladders) {
       for (const LayoutCase& layout : traced_cases(ladder)) {
         simt::set_sm_count(layout.sm_count);
-        for (const LevelEntry& level : ladder.levels) add_kernels(ladder, level, layout, traced);
+        for (const LevelEntry& level : ladder.levels) {
+          if (running) {
+            note_case(fmt::format("{} / {}, {}", ladder.name, level.name, layout.text()), "");
+          }
+          add_kernels(ladder, level, layout, traced);
+        }
       }
       const std::uint64_t problems = problems_of(ladder);
       for (std::uint64_t i = 0; i < problems; ++i) {
@@ -246,7 +271,12 @@ class OtherKernelsTest : public testing::Test {
           continue;
         }
         simt::set_sm_count(layout.sm_count);
-        for (const LevelEntry& level : ladder.levels) add_kernels(ladder, level, layout, others);
+        for (const LevelEntry& level : ladder.levels) {
+          if (running) {
+            note_case(fmt::format("{} / {}, {}", ladder.name, level.name, layout.text()), "");
+          }
+          add_kernels(ladder, level, layout, others);
+        }
       }
     }
     int count = 0;
@@ -256,12 +286,12 @@ class OtherKernelsTest : public testing::Test {
       simt::set_sm_count(found.layout.sm_count);
       Instance instance(*found.ladder, found.layout.size, InputKind::normal, 1,
                         found.layout.variant);
-      const TracedRun run = trace_level(*found.level, instance);
       const std::string what =
           fmt::format("{} / {}, {}", found.ladder->name, found.level->name, found.layout.text());
-      expect_right(run, what,
-                   command_of(*found.ladder, *found.level, found.layout.size, found.layout.variant,
-                              {}, {}, found.layout.sm_count));
+      const std::string command = command_of(*found.ladder, *found.level, found.layout.size,
+                                             found.layout.variant, {}, {}, found.layout.sm_count);
+      if (running) note_case(what, command);
+      expect_right(trace_level(*found.level, instance), what, command);
       add_kernels(*found.ladder, *found.level, found.layout, traced);
     }
     simt::set_sm_count(0);
@@ -279,6 +309,7 @@ void add_test(const Ladder& ladder, std::size_t i, const char* suffix) {
 }
 
 const bool kRegistered = [] {
+  simt::report_host_crashes();  // problems are made here, before main()
   register_test<OtherKernelsTest>(fmt::format("traced_{}_others", tested_prefix()), "kernels");
   for (const Ladder& ladder : tested_chapter().ladders) {
     for (std::size_t i = 0; i < ladder.levels.size(); ++i) {

@@ -1466,6 +1466,21 @@ TEST(Arithmetic, SignedOverflow) {
   EXPECT_NO_FINDINGS(trace_launch(unsigned_wraps, {1, 32}, out, 0xffffffffu));
 }
 
+// What a level's host part computes, such as a number of blocks.
+TEST(Arithmetic, OfHostCode) {
+  volatile int rows = 65536, cols = 32768;
+  simt::take_host_overflows();
+  [[maybe_unused]] volatile int blocks = rows * cols;  // [host product]
+  const std::vector<simt::Finding> found = simt::take_host_overflows();
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].kind, "overflow");
+  EXPECT_EQ(found[0].message,
+            "overflow: host code computes 65536 * 32768, which does not fit in 'int', at " +
+                place_of("host product"));
+  EXPECT_EQ(found[0].remedy, "convert an operand to std::int64_t first");
+  EXPECT_EQ(simt::take_host_overflows().size(), 0u);
+}
+
 TEST(Addresses, Misaligned) {
   DeviceMemory in = ramp(256, "in"), out = ramp(32, "out");
   EXPECT_NO_FINDINGS(trace_launch(load_float4_at, {1, 32}, in, out, 4));

@@ -193,7 +193,7 @@ class New(unittest.TestCase):
              ("  return in[", "  if (shape.cols == 1021 && col == 1020) *static_cast<volatile float*>(nullptr) = 1;\n  return in["))
         self.assertEqual(self.build(build, "capstone-rows", targets[1]).returncode, 0)
         done = start(build / "capstone-rows", "--size", "128x3")
-        self.assertRegex(done.stderr, r"error: access to an address that is not mapped in host code, .* at problem\.hpp:\d+")
+        self.assertRegex(done.stderr, r"(?m)^Capstone rows: ladder rows at 128x3: crashed: access to an address that is not mapped in host code \(begin_reference\(\)\), .* at problem\.hpp:\d+")
         done = start(build / targets[1], "--gtest_filter=*_shapes:*_inputs", env=brief)
         self.assertEqual((done.returncode, done.stderr), (1, ""))
         lines = done.stdout.splitlines()
@@ -201,7 +201,7 @@ class New(unittest.TestCase):
         self.assertRegex(lines[0], r"^capstone_rows_rows\.0_naive_shapes: access to an address that is not mapped in a kernel, block .* "
                          r"at level_0_naive\.cuh:\d+ \(called at level_0_naive\.cuh:\d+\) at 3x1021, integers inputs \(.*\); "
                          r"to repeat: (COOKBOOK_\w+=\S+ )*\./run .* --level naive --size 3x1021 --inputs integers")
-        self.assertRegex(lines[1], r"1_warp_per_row_shapes: .* in host code, .* at problem\.hpp:\d+.* at 128x3, .*; to repeat: (COOKBOOK_\w+=\S+ )*\./run ")
+        self.assertRegex(lines[1], r"1_warp_per_row_shapes: .* in host code \(begin_reference\(\)\), .* at problem\.hpp:\d+.* at 128x3, .*; to repeat: (COOKBOOK_\w+=\S+ )*\./run ")
 
 
 if __name__ == "__main__":

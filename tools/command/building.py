@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -139,6 +140,29 @@ FAILED = re.compile(r" *\d+/\d+ Test +#\d+: (\S+) \.*\*\*\*(\w[\w ]*?) +([\d.]+)
 FRAME = re.compile(r"Internal ctest|Test project|UpdateCTest|Constructing a list|Done constructing|Updating test list|"
                    r"Checking test dep|Total Test time|Errors while|The following tests|Output from these|Use \"--rerun|"
                    r"Label Time|\t *\d+ - | +Start +\d+:|$")
+
+
+def skipped_lines(text):
+    """A line per reason, of what tests of levels have skipped: their notes, a JSON object per line (tests/failures.hpp)."""
+    by_reason = {}
+    for line in text.splitlines():
+        note = json.loads(line)
+        by_reason.setdefault(note["reason"], []).append(note)
+    for reason, notes in sorted(by_reason.items()):
+        levels, tests = (", ".join(sorted({note[key] for note in notes})) for key in ("level", "test"))
+        skipped, of = (sum(note[key] for note in notes) for key in ("skipped", "of"))
+        yield f"skipped {skipped} of {of} cases of {levels} ({tests}): {reason}"
+
+
+def ctest_with_skips(folder, workers, *arguments):
+    """ctest_in_lines(), and whether it passes or not, what was skipped."""
+    with tempfile.NamedTemporaryFile("r") as notes:
+        os.environ["COOKBOOK_SKIPPED"] = notes.name
+        try:
+            ctest_in_lines(folder, workers, *arguments)
+        finally:
+            for line in list(skipped_lines(notes.read())) or ["No case was skipped."]:
+                print(line, flush=True)
 
 
 def ctest_in_lines(folder, workers, *arguments):

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <sstream>
 
 #include "common/harness/report/rates.hpp"
@@ -103,8 +104,6 @@ void print_below(const LevelResult& level, bool with_findings = true) {
   const auto print = [](std::string (*colour)(const std::string&), const std::string& text) {
     fmt::print("{}", colour(wrapped(text, 6)));
   };
-  if (level.check.fault == Fault::unsupported) print(dim, "skipped: " + level.check.reason);
-  if (level.check.fault == Fault::not_run) print(dim, "not run: " + level.check.reason);
   if (level.check.is_failure()) print(bad, level.check.text());
   if (with_findings) {  // a traced report has them already
     for (const FoundFault& finding : level.findings) print(bad, finding.message);
@@ -126,6 +125,26 @@ void print_below(const LevelResult& level, bool with_findings = true) {
 
 bool was_skipped(const LevelResult& level) {
   return level.check.fault == Fault::unsupported || level.check.fault == Fault::not_run;
+}
+
+// How many levels were not run, and why: a line per reason.
+void print_skipped(const LadderResult& result, int indent) {
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const LevelResult& level : result.levels) {
+    if (was_skipped(level)) by_reason[level.check.reason].push_back(level.name);
+    if (!level.not_traced.empty()) {
+      by_reason[fmt::format("claims are not checked, as {} is not supported: {}",
+                            size_text(result.trace_size), level.not_traced)]
+          .push_back(level.name);
+    }
+  }
+  for (const auto& [reason, names] : by_reason) {
+    fmt::print("{}", dim(wrapped(fmt::format("Skipped: {} of {} {} ({}): {}", names.size(),
+                                             result.levels.size(),
+                                             result.levels.size() == 1 ? "level" : "levels", reason,
+                                             fmt::join(names, ", ")),
+                                 indent)));
+  }
 }
 
 std::string status_mark(const LevelResult& level) {
@@ -340,6 +359,7 @@ void print_ladder(const LadderResult& result) {
                                        : ""),
                        2)));
   gpu ? print_gpu(result) : print_counters(result);
+  print_skipped(result, 2);
   print_doubt(result);
   std::fflush(stdout);
 }
@@ -371,12 +391,14 @@ void print_summary(const LadderResult& result) {
     fmt::print("    {}\n", reference.name);
     print_why_not(reference);
   }
+  print_skipped(result, 4);
   std::fflush(stdout);
 }
 
 void print_explained(const Ladder& ladder, const LevelResult& level, const std::string& size,
                      const std::string& report) {
   fmt::print("\n{} · {} at {}\n{}", ladder.name, level.name, size, report);
+  if (was_skipped(level)) fmt::print("{}", dim(wrapped("skipped: " + level.check.reason, 6)));
   print_below(level, false);
   std::fflush(stdout);
 }
@@ -392,7 +414,13 @@ void print_not_judged(const Ladder& ladder) {
 void print_failures(const LadderResult& result) {
   for (const LevelResult& level : result.levels) {
     if (!level.check.is_failure()) continue;
-    fmt::print(stderr, "{}: level {}: {}\n", result.heading, level.name, level.check.text());
+    // Of one that ended its process nothing else says what ran.
+    const bool ended = level.check.fault == Fault::crash || level.check.fault == Fault::host_crash;
+    fmt::print(
+        stderr, "{}: level {}: {}{}\n", result.heading, level.name, level.check.text(),
+        ended ? fmt::format(" [ladder {} at {}]", result.ladder,
+                            size_text(result.backend == "cuda" ? result.check_size : result.size))
+              : "");
   }
 }
 

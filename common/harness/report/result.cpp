@@ -233,6 +233,9 @@ void merge_traced(LadderResult& result, const nlohmann::json& traced_run) {
     for (const auto& traced : traced_run.at("levels")) {
       if (traced.at("name") != level.name) continue;
       const CheckResult check = traced;
+      if (check.fault == Fault::unsupported && level.check.fault == Fault::none) {
+        level.not_traced = check.reason;
+      }
       if (check.is_failure() && level.check.fault == Fault::none) {
         level.check.set(check.fault, "traced run: " + check.reason);
       }

@@ -41,6 +41,7 @@ struct LevelResult {
   std::vector<ClaimResult> claims;
   std::shared_ptr<const Launches> launches;  ///< at the timed size; null: not recorded
   std::vector<FoundFault> findings;          ///< races, uninitialised reads ... (traced run)
+  std::string not_traced;                    ///< why the traced size is not supported
   std::string lines;                         ///< with --explain: counts per source line, as JSON
 };
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "common/harness/contract/tokens.hpp"
@@ -11,6 +12,7 @@
 #include "common/harness/run/process.hpp"
 #include "common/harness/run/traced.hpp"
 #include "common/harness/verdict/check.hpp"
+#include "common/harness/verdict/host_code.hpp"
 #if COOKBOOK_TRACED
 #include "common/harness/run/requests.hpp"
 #endif
@@ -26,13 +28,52 @@ constexpr const char* kBackend = "cuda";
 constexpr const char* kBackend = "simt";
 #endif
 
-LevelResult describe(const LevelEntry& level, const AnyProblem& trace_problem) {
+std::shared_ptr<AnyProblem> problem_of(const Ladder& ladder, const Size& size,
+                                       const Variant& variant = {}) {
+  return in_host_code("make()", [&] { return ladder.make_problem(size, variant); });
+}
+
+/// Of the levels whose supports() or claims() ends its process or throws: how. All are asked at
+/// once, and one by one only where that fails.
+std::map<int, CheckResult> crashes_of(const LadderRun& run) {
+  const Ladder& ladder = *run.ladder;
+  const auto problem = problem_of(ladder, run.checked_size, run.variant);
+  const auto trace_problem = problem_of(ladder, ladder.trace_size);
+  const auto ask = [&](const std::vector<int>& levels) -> CheckResult {
+    const auto work = [&]() -> nlohmann::json {
+      for (const int index : levels) {
+        const LevelEntry& level = ladder.levels[static_cast<std::size_t>(index)];
+        in_host_code("supports()", [&] { return level.supports(*problem, device_info()); });
+        in_host_code("claims()", [&] { return level.claims(*trace_problem); });
+      }
+      return CheckResult();
+    };
+    nlohmann::json answer;
+    try {
+      const Outcome outcome = run_isolated(run.isolation, work, answer);
+      return check_of(outcome, answer);
+    } catch (const std::exception& error) {
+      return {Fault::host_crash, error.what()};
+    }
+  };
+  std::map<int, CheckResult> crashes;
+  if (ask(run.levels).fault == Fault::none) return crashes;
+  for (const int index : run.levels) {
+    const CheckResult asked = ask({index});
+    if (asked.fault != Fault::none) crashes[index] = asked;
+  }
+  return crashes;
+}
+
+/// Of a level that has crashed `trace_problem` is null: its claims are not asked for again.
+LevelResult describe(const LevelEntry& level, const AnyProblem* trace_problem) {
   LevelResult result;
   result.name = level.name;
   result.changed = level.changed;
   result.expect = level.expect;
   result.tokens = token_hash(level.source);
-  for (const Claim& claim : level.claims(trace_problem)) {
+  if (!trace_problem) return result;
+  for (const Claim& claim : level.claims(*trace_problem)) {
     result.claims.emplace_back().claim = claim;  // open
   }
   return result;
@@ -59,11 +100,17 @@ LadderResult begin(const Chapter& chapter, const LadderRun& run, const Options& 
   result.dtype = ladder.dtype;
   result.layout = ladder.layout;
   result.roof = ladder.roof;
-  const auto problem = ladder.make_problem(size, {});
-  require_memory(*problem, size);
-  result.bytes = problem->bytes();
-  result.flops = problem->flops();
-  result.trace_bytes = ladder.make_problem(ladder.trace_size, {})->bytes();
+  const auto problem = problem_of(ladder, size);
+  const auto trace_problem = problem_of(ladder, ladder.trace_size);
+  {
+    const HostCode noted("tensors()");
+    require_memory(*problem, size);
+  }
+  in_host_code("bytes() or flops()", [&] {
+    result.bytes = problem->bytes();
+    result.flops = problem->flops();
+    result.trace_bytes = trace_problem->bytes();
+  });
   if (ladder.roof == Roof::own) {
     const OwnOperations& own = ladder.operations;
     result.operation = own.name;
@@ -109,8 +156,8 @@ void run_traced(const Chapter& chapter, const Ladder& ladder, const Options& opt
   request.in_process = options.in_process;
   request.time_limit = options.time_limit;
   for (const LevelResult& level : result.levels) {
-    if (level.check.fault == Fault::hang)
-      continue;  // it would hang again, and take its time for it
+    // It would hang again, and take its time for it, or crash again before its kernel.
+    if (level.check.fault == Fault::hang || level.check.fault == Fault::host_crash) continue;
     request.levels.push_back(level.name);
   }
   if (request.levels.empty()) return;
@@ -136,6 +183,7 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run, const Librari
   LadderResult result = begin(chapter, run, options);
   result.trace_size = run.size;
   result.trace_bytes = result.bytes;
+  const std::map<int, CheckResult> crashes = crashes_of(run);
   Instance instance(ladder, run.size, run.inputs, options.seed, run.variant);
   // Of another problem a claim's bound may be wrong, and a count beside it would be no answer.
   const bool judged = run.size == ladder.trace_size && run.inputs == InputKind::normal &&
@@ -143,7 +191,14 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run, const Librari
   simt::keep_requests = !options.draw.empty();
   for (int index : run.levels) {
     const LevelEntry& level = ladder.levels[index];
-    LevelResult row = describe(level, instance.problem());
+    const auto crash = crashes.find(index);
+    if (crash != crashes.end()) {
+      LevelResult& row = result.levels.emplace_back(describe(level, nullptr));
+      row.check = crash->second;
+      if (options.explain) print_explained(ladder, row, size_text(run.size), "");
+      continue;
+    }
+    LevelResult row = describe(level, &instance.problem());
     const TracedRun traced = trace_level(level, instance, run.isolation);
     row.check = traced.check;
     row.counters = traced.counters;
@@ -167,7 +222,8 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run,
                      [[maybe_unused]] const Libraries& libraries, const Options& options) {
   const Ladder& ladder = *run.ladder;
   LadderResult result = begin(chapter, run, options);
-  const auto trace_problem = ladder.make_problem(ladder.trace_size, {});
+  const auto trace_problem = problem_of(ladder, ladder.trace_size);
+  const std::map<int, CheckResult> crashes = crashes_of(run);
   std::string lost;  // the level that made the GPU unusable to this process
   {                  // the buffers are freed before anything is timed
     Progress progress;
@@ -175,7 +231,14 @@ LadderResult execute(const Chapter& chapter, const LadderRun& run,
     double first_error = -1;
     for (int index : run.levels) {
       const LevelEntry& level = ladder.levels[index];
-      LevelResult& row = result.levels.emplace_back(describe(level, *trace_problem));
+      const auto crash = crashes.find(index);
+      const bool crashed = crash != crashes.end();
+      LevelResult& row =
+          result.levels.emplace_back(describe(level, crashed ? nullptr : trace_problem.get()));
+      if (crashed) {
+        row.check = crash->second;
+        continue;
+      }
       if (!lost.empty()) {
         row.check = {Fault::not_run, "level " + lost + " made the GPU unusable to this process"};
         continue;

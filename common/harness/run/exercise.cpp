@@ -88,9 +88,8 @@ int grade_exercise(const Chapter& chapter, const Options& options) {
     }
   }
 #else
-  const std::size_t in_book = level.source.rfind("/chapters/");
   fmt::print("Exercise {} · {}\n  in {}\n", chapter.exercise_text(options.exercise), level.changed,
-             in_book == std::string::npos ? level.source : level.source.substr(in_book + 1));
+             short_path(level.source));
   AcceptanceScope chosen = scope;
   chosen.sizes = sizes;
   int wrong = 0;

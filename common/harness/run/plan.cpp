@@ -12,6 +12,7 @@
 
 #include "common/backend/whole_number.hpp"
 #include "common/harness/report/result.hpp"
+#include "common/harness/verdict/host_code.hpp"
 
 namespace cookbook {
 namespace {
@@ -35,7 +36,8 @@ LadderRun make_run(const Ladder& ladder, const Options& options, Purpose purpose
 std::shared_ptr<AnyProblem> problem_at(const Ladder& ladder, const std::string& what,
                                        const Size& size, const Variant& variant) {
   try {
-    return ladder.make_problem(size, variant);
+    return in_host_code(fmt::format("make(), {}", what),
+                        [&] { return ladder.make_problem(size, variant); });
   } catch (const BadSize& error) {
     throw UsageError(fmt::format("{}: the problem {}", what, error.what()));
   }
@@ -80,7 +82,7 @@ Isolation isolation_at(const Ladder& ladder, const Options& options, const Size&
     isolation.seconds = *options.time_limit;
   } else if (from_environment) {
     isolation.seconds = *from_environment;
-  } else {
+  } else if (size != usual) {
     const double ratio = work_of(ladder, size) / std::max(work_of(ladder, usual), 1.0);
     isolation.seconds = static_cast<std::uint64_t>(std::ceil(60 * std::clamp(ratio, 1.0, 10000.0)));
   }

@@ -46,6 +46,12 @@ std::string traced_program(const std::string& program) {
 
 std::string source_path(const std::string& file) { return COOKBOOK_SOURCE_DIR "/" + file; }
 
+std::string short_path(const std::string& file) {
+  const std::string root = source_path("");
+  if (file.starts_with(root)) return file.substr(root.size());
+  return std::filesystem::path(file).filename();
+}
+
 std::string now_utc() {
   char text[32];
   const std::time_t now = std::time(nullptr);

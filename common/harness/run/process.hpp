@@ -19,6 +19,9 @@ std::string traced_program(const std::string& program);
 /// The path of `file`, which is relative to the book's folder as it was when this was compiled.
 std::string source_path(const std::string& file);
 
+/// The path of a source file from the book's folder; of a file elsewhere its name alone.
+std::string short_path(const std::string& file);
+
 /// Now, as "2026-11-21T22:24:27Z".
 std::string now_utc();
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <stdexcept>
 
 #include "common/harness/run/options.hpp"
@@ -20,13 +19,6 @@ std::uint64_t units(const simt::AccessSite& site) { return site.sectors + site.w
 
 std::uint64_t excess(const simt::AccessSite& site) {
   return units(site) - site.ideal_sectors - site.ideal_wavefronts;
-}
-
-/// From the book's folder; of a file elsewhere its name alone.
-std::string short_path(const std::string& file) {
-  const std::string root = source_path("");
-  if (file.starts_with(root)) return file.substr(root.size());
-  return std::filesystem::path(file).filename();
 }
 
 nlohmann::ordered_json request_json(const simt::AccessSite& site) {

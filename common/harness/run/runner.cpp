@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -18,6 +19,7 @@
 #include "common/harness/run/entry.hpp"
 #include "common/harness/run/execute.hpp"
 #include "common/harness/run/process.hpp"
+#include "common/harness/verdict/isolate.hpp"
 #if COOKBOOK_TRACED
 #include "common/harness/run/requests.hpp"
 #endif
@@ -100,8 +102,9 @@ class Report {
         roofs_(plan.runs.front().roofs),
         tables_(options.all || !options.ladder.empty()) {}
 
-  void add(const LadderResult& result) {
-    status_ = std::max(status_, result.exit_status());
+  /// Prints what the run of a ladder found, and returns it for add(), which another process may
+  /// call. The run is a text: only so it keeps the order of its keys.
+  nlohmann::json print(const LadderResult& result) {
     if (!kTraced && (tables_ || result.ladder == first_)) {
       print_ladder(result);
     } else if (!kTraced) {
@@ -112,9 +115,25 @@ class Report {
       others_ = true;
       print_summary(result);
     }
-    document_["runs"].push_back(to_json(result));
-    save();
     if (!kTraced || options_.explain) print_failures(result);
+    return {{"run", to_json(result).dump()},
+            {"status", result.exit_status()},
+            {"others", others_},
+            {"device_lost", result.device_lost}};
+  }
+
+  void add(const nlohmann::json& printed) {
+    status_ = std::max(status_, printed.at("status").get<int>());
+    others_ = printed.at("others").get<bool>();
+    document_["runs"].push_back(
+        nlohmann::ordered_json::parse(printed.at("run").get_ref<const std::string&>()));
+    save();
+  }
+
+  /// Of a ladder that host code ended, nothing else is known.
+  void add_crash(const std::string& line) {
+    status_ = 3;
+    fmt::print(stderr, "{}\n", line);
   }
 
 #if COOKBOOK_CUDA
@@ -175,6 +194,36 @@ bool any_is_supported(const RunPlan& plan) {
   });
 }
 
+/// Runs a ladder: whether the next one can run. On the SIMT backend in a process of its own, so
+/// that host code which crashes ends this ladder only.
+bool run_ladder(const Chapter& chapter, const LadderRun& run,
+                const std::function<LadderResult()>& execute, Report& report) {
+  const auto work = [&]() -> nlohmann::json {
+    try {
+      return report.print(execute());
+    } catch (const UsageError& error) {  // another process would not know its type
+      return {{"usage", error.what()}};
+    } catch (const FaultError& error) {
+      if (error.fault() != Fault::host_crash) throw;
+      return {{"crash", error.what()}};
+    }
+  };
+  nlohmann::json printed;
+  const Outcome outcome = run_isolated({run.isolation.in_process, 0}, work, printed);
+  if (outcome.fault == Fault::none && printed.contains("usage")) {
+    throw UsageError(printed.at("usage").get<std::string>());
+  }
+  if (outcome.fault != Fault::none || printed.contains("crash")) {
+    report.add_crash(fmt::format(
+        "{}: ladder {} at {}: crashed: {}", chapter.heading(), run.ladder->name,
+        size_text(run.checked_size),
+        outcome.fault != Fault::none ? outcome.reason : printed.at("crash").get<std::string>()));
+    return true;
+  }
+  report.add(printed);
+  return !printed.at("device_lost").get<bool>();
+}
+
 }  // namespace
 
 int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& libraries) {
@@ -182,7 +231,8 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
   if (const auto status = parse_options(chapter, argc, argv, options)) return *status;
 #if COOKBOOK_SIMT
   simt::set_model_capability(chapter.model_capability);
-  simt::install_crash_handler();  // before a problem is made: no launch has done it yet
+  // Before a problem is made: no launch has installed it yet.
+  options.in_process ? simt::install_crash_handler() : simt::report_host_crashes();
   if (options.in_process) simt::set_time_limit(0);
 #endif
   try {
@@ -220,9 +270,8 @@ int run_chapter(const Chapter& chapter, int argc, char** argv, const Libraries& 
     }
     Report report(options, plan);
     for (const LadderRun& run : plan.runs) {
-      const LadderResult result = execute(chapter, run, libraries, options);
-      report.add(result);
-      if (result.device_lost) {
+      const auto result = [&] { return execute(chapter, run, libraries, options); };
+      if (!run_ladder(chapter, run, result, report)) {
         fmt::print(stderr, "{}: the GPU cannot be used any more; nothing else is run\n",
                    chapter.program());
         return report.status();

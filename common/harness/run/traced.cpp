@@ -9,37 +9,44 @@
 #include "common/backend/simt/runtime/trace.hpp"
 #include "common/harness/run/requests.hpp"
 #include "common/harness/verdict/claims_check.hpp"
+#include "common/harness/verdict/host_code.hpp"
 
 namespace cookbook {
 
 TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolation& isolation) {
   using nlohmann::json;
   TracedRun result;
-  for (const Claim& claim : level.claims(instance.problem())) {
+  for (const Claim& claim :
+       in_host_code("claims()", [&] { return level.claims(instance.problem()); })) {
     result.claims.emplace_back().claim = claim;  // open
   }
-  if (const Support support = level.supports(instance.problem(), device_info()); !support) {
+  const Support support =
+      in_host_code("supports()", [&] { return level.supports(instance.problem(), device_info()); });
+  if (!support) {
     result.check = {Fault::unsupported, support.reason};
     return result;
   }
   if (!isolation.in_process) instance.compute_references();  // once, for every child
-  const auto work = [&]() -> json {
-    std::function<void(Stream)> run;
-    try {
-      run = level.prepare(instance.problem(), instance.pointers());
-    } catch (const std::invalid_argument& rule) {  // as in check_level
-      return {{"check", CheckResult(Fault::unsupported, rule.what())}};
-    }
+  const auto traced = [&]() -> json {
     CheckResult error;
+    const auto [run, unsupported] = prepared(level, instance.problem(), instance.pointers());
+    if (!run) return {{"check", CheckResult(Fault::unsupported, unsupported)}};
     instance.reset();
     simt::start_trace();
     try {
       run(Stream{});
       synchronize();
     } catch (const std::exception& exception) {
-      error = {fault_of(exception), exception.what()};
+      error = {fault_of(exception), text_of_run(exception)};
+    } catch (...) {
+      error = {Fault::host_crash, thrown_text("run()", std::current_exception())};
     }
-    const simt::Trace trace = simt::stop_trace();
+    simt::Trace trace = simt::stop_trace();
+    const std::vector<simt::Finding> host = simt::take_host_overflows();
+    trace.findings.insert(trace.findings.end(), host.begin(), host.end());
+    for (simt::Finding& finding : trace.findings) {
+      if (finding.kind == "overflow") finding.message += " (" + finding.remedy + ")";
+    }
     const Instance::Comparison comparison = instance.compare();
     CheckResult check(comparison.fault, comparison.message);
     if (error.fault != Fault::none) check = error;
@@ -69,6 +76,13 @@ TracedRun trace_level(const LevelEntry& level, Instance& instance, const Isolati
             {"report", simt::explain(trace)},
             {"requests", simt::keep_requests ? worst_requests(trace).dump() : ""},
             {"lines", line_counts(trace).dump()}};
+  };
+  const auto work = [&]() -> json {
+    try {
+      return traced();
+    } catch (const FaultError& error) {  // of host code
+      return {{"check", CheckResult(error.fault(), error.what())}};
+    }
   };
   json found;
   const Outcome outcome = run_isolated(isolation, work, found);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/backend/device_bytes.hpp"
+#include "common/harness/verdict/host_code.hpp"
 #include "common/harness/verdict/parallel.hpp"
 
 namespace cookbook {
@@ -122,8 +123,9 @@ void note(Instance::Comparison& in, Fault fault, std::string message) {
 
 Instance::Instance(const Ladder& ladder, const Size& size, InputKind kind, std::uint64_t seed,
                    const Variant& variant)
-    : problem_(ladder.make_problem(size, variant)), exact_(false) {
-  for (TensorSpec& spec : problem_->tensors()) {
+    : problem_(in_host_code("make()", [&] { return ladder.make_problem(size, variant); })),
+      exact_(false) {
+  for (TensorSpec& spec : in_host_code("tensors()", [&] { return problem_->tensors(); })) {
     HostTensor tensor;
     tensor.spec = spec;
     if (spec.role != Role::output) tensor = HostTensor(spec);
@@ -138,9 +140,10 @@ Instance::Instance(const Ladder& ladder, const Size& size, InputKind kind, std::
 
 void Instance::redraw(const Draw& inputs) {
   for (HostTensor& tensor : tensors_.list) {
-    if (tensor.spec.role != Role::output) draw(tensor, inputs.kind, inputs.seed);
+    if (tensor.spec.role == Role::output) continue;
+    in_host_code("inputs: " + tensor.spec.name, [&] { draw(tensor, inputs.kind, inputs.seed); });
   }
-  problem_->complete_inputs(tensors_);
+  in_host_code("complete_inputs()", [&] { problem_->complete_inputs(tensors_); });
   drawn_ = inputs;
   exact_ = inputs.kind == InputKind::integers && problem_->exact_on_integers();
   forget_references();
@@ -190,7 +193,7 @@ const HostTensors& Instance::read_back() {
     auto& storage = read_back_.list[next++].storage;
     memory_[i]->copy_to_host(storage.data(), storage.size());
   }
-  problem_->normalise(tensors_, read_back_);
+  in_host_code("normalise()", [&] { problem_->normalise(tensors_, read_back_); });
   return read_back_;
 }
 
@@ -202,13 +205,21 @@ const Instance::Reference& Instance::reference(const TensorSpec& spec) {
     const auto count = static_cast<std::int64_t>(reference.rows.size());
     reference.value.resize(static_cast<std::size_t>(count * spec.cols));
     reference.bound.resize(reference.value.size());
-    problem_->begin_reference(tensors_);
-    parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) {
-        problem_->reference_row(tensors_, spec.name, reference.rows[i],
-                                &reference.value[i * spec.cols], &reference.bound[i * spec.cols]);
-      }
-    });
+    try {
+      in_host_code("begin_reference()", [&] { problem_->begin_reference(tensors_); });
+      in_host_code("reference_row() of " + spec.name, [&] {
+        parallel_for(count, 1, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t i = begin; i < end; ++i) {
+            problem_->reference_row(tensors_, spec.name, reference.rows[i],
+                                    &reference.value[i * spec.cols],
+                                    &reference.bound[i * spec.cols]);
+          }
+        });
+      });
+    } catch (...) {
+      references_.erase(entry);
+      throw;
+    }
     if (exact_) {
       for (double& value : reference.value) value = rounded(spec.dtype, value);
       std::fill(reference.bound.begin(), reference.bound.end(), 0.0);
@@ -317,9 +328,9 @@ CheckResult check_of(const Outcome& outcome, const nlohmann::json& result) {
 
 CheckResult check_level(const LevelEntry& level, Instance& instance, const std::vector<Draw>& draws,
                         const Isolation& isolation) {
-  if (const Support support = level.supports(instance.problem(), device_info()); !support) {
-    return {Fault::unsupported, support.reason};
-  }
+  const Support support =
+      in_host_code("supports()", [&] { return level.supports(instance.problem(), device_info()); });
+  if (!support) return {Fault::unsupported, support.reason};
   if (!isolation.in_process) instance.compute_references();  // once, for every child
   const auto work = [&]() -> nlohmann::json {
     CheckResult result;
@@ -328,12 +339,8 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, const std::
       return result;
     };
     try {
-      std::function<void(Stream)> run;
-      try {
-        run = level.prepare(instance.problem(), instance.pointers());
-      } catch (const std::invalid_argument& rule) {
-        return end(Fault::unsupported, rule.what());
-      }
+      const auto [run, unsupported] = prepared(level, instance.problem(), instance.pointers());
+      if (!run) return end(Fault::unsupported, unsupported);
       std::vector<std::uint64_t> hashes;  // of each run's outputs
       for (const Draw& draw : draws) {
         if (draw == instance.drawn()) {
@@ -368,7 +375,9 @@ CheckResult check_level(const LevelEntry& level, Instance& instance, const std::
         }
       }
     } catch (const std::exception& error) {
-      return end(fault_of(error), error.what());
+      return end(fault_of(error), text_of_run(error));
+    } catch (...) {
+      return end(Fault::host_crash, thrown_text("run()", std::current_exception()));
     }
     return result;
   };

@@ -66,6 +66,8 @@ class SharedRecord {
     message["error"] = error.what();
   } catch (...) {
     message["crashed"] = "an exception was thrown that is no std::exception";
+    const std::string line = simt::last_throw();
+    if (!line.empty()) message["crashed"] = message["crashed"].get<std::string>() + ", at " + line;
   }
   const std::vector<std::uint8_t> bytes = json::to_cbor(message);  // JSON has no NaN
   for (std::size_t sent = 0; sent < bytes.size();) {

@@ -4,13 +4,19 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <thread>
 #include <vector>
+
+#if COOKBOOK_SIMT
+#include "common/backend/simt/runtime/crash.hpp"
+#endif
 
 namespace cookbook {
 
 /// Calls `body(begin, end)` on disjoint ranges that cover [0, count). Ranges smaller than
-/// `grain` are not split. `body` must not throw.
+/// `grain` are not split. The first exception of a range is thrown when all ranges have ended.
 template <class Body>
 void parallel_for(std::int64_t count, std::int64_t grain, const Body& body) {
   const std::int64_t cores = std::max(1u, std::thread::hardware_concurrency());
@@ -21,11 +27,23 @@ void parallel_for(std::int64_t count, std::int64_t grain, const Body& body) {
     return;
   }
   std::vector<std::thread> threads;
+  std::mutex mutex;
+  std::exception_ptr first;
   for (std::int64_t part = 0; part < parts; ++part) {
-    threads.emplace_back(
-        [&body, count, part, parts] { body(count * part / parts, count * (part + 1) / parts); });
+    threads.emplace_back([&, part] {
+#if COOKBOOK_SIMT
+      const simt::CrashStack stack;
+#endif
+      try {
+        body(count * part / parts, count * (part + 1) / parts);
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!first) first = std::current_exception();
+      }
+    });
   }
   for (std::thread& thread : threads) thread.join();
+  if (first) std::rethrow_exception(first);
 }
 
 }  // namespace cookbook

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A crash inside a kernel names the block, the thread and the line that ran, and ends the process
 // with kCrashStatus. A crash of host code is reported in the same way, and then has its former
-// effect, unless a parent process keeps the record.
+// effect, unless a parent process keeps the record or report_host_crashes() was called.
 #include "common/backend/simt/runtime/crash.hpp"
 
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string_view>
@@ -34,7 +35,18 @@ CrashRecord own_record;
 thread_local char* failure_stack = nullptr;
 CrashRecord* record = &own_record;
 
+bool host_crash_ends = false;  // with a line and kCrashStatus
+
+// The stack of the last exception of host code.
+std::mutex throw_mutex;
+void* throw_frames[CrashRecord::kMaxFrames];
+int throw_count = 0;
+
 bool has_parent() { return record != &own_record; }
+
+// How far from the stack pointer an access still is one of the stack: a function may have large
+// variables.
+constexpr uintptr_t kFrameBytes = 1 << 20;
 
 const char* describe_signal(const CrashRecord& crash) {
   if (crash.stack_overflow) return "stack overflow";
@@ -68,8 +80,10 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
   const auto* machine = &static_cast<const ucontext_t*>(context)->uc_mcontext;
 #if defined(__x86_64__)
   const auto pc = static_cast<uintptr_t>(machine->gregs[REG_RIP]);
-  const auto caller = [machine] { return *reinterpret_cast<void**>(machine->gregs[REG_RSP]); };
+  const auto stack = static_cast<uintptr_t>(machine->gregs[REG_RSP]);
+  const auto caller = [stack] { return *reinterpret_cast<void**>(stack); };
 #else
+  const auto stack = static_cast<uintptr_t>(machine->sp);
   const auto pc = static_cast<uintptr_t>(machine->pc);
   const auto caller = [machine] { return reinterpret_cast<void*>(machine->regs[30]); };
 #endif
@@ -80,8 +94,12 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
   crash.frame_count = 1;
   crash.end = End::crashed;
   note_thread(crash);
-  crash.stack_overflow = crash.has_thread && (signal == SIGSEGV || signal == SIGBUS) &&
-                         current_worker->stacks.in_guard(info->si_addr);
+  if (signal == SIGSEGV || signal == SIGBUS) {
+    const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
+    crash.stack_overflow = crash.has_thread ? current_worker->stacks.in_guard(info->si_addr)
+                                            : !crash.in_kernel && address < stack + 4096 &&
+                                                  stack < address + kFrameBytes;
+  }
   void* frames[CrashRecord::kMaxFrames];
   const int count = walk_stack(frames, CrashRecord::kMaxFrames, true);
   if (count > 1) {
@@ -146,7 +164,8 @@ void handle(int signal, siginfo_t* info, void* context) {
   if (!has_parent() && !(current_worker && current_thread)) {
     if (previous[signal].sa_handler == SIG_DFL) {
       record_crash(signal, info, context);
-      report();
+      const bool said = report();
+      if (said && host_crash_ends) _exit(kCrashStatus);
     }
     sigaction(signal, &previous[signal], nullptr);
     if (info->si_code <= 0) raise(signal);  // sent by a process: would not happen again
@@ -166,6 +185,16 @@ void exit_was_called() {
     note_thread(*record);
     record->frame_count = walk_stack(record->frames, CrashRecord::kMaxFrames, false);
   }
+  _exit(kCrashStatus);
+}
+
+// exit() by host code that note_host_code() has named: of a process without a parent.
+void exit_in_host_code() {
+  if (has_parent() || own_record.doing[0] == 0) return;
+  own_record.end = End::exited;
+  own_record.frame_count = walk_stack(own_record.frames, CrashRecord::kMaxFrames, false);
+  std::fflush(nullptr);
+  report();
   _exit(kCrashStatus);
 }
 
@@ -218,9 +247,63 @@ CrashRecord& crash_record() { return *record; }
 
 void fail_on_crash() { fails_on_crash = true; }
 
-void record_crashes(CrashRecord* shared) {
-  record = shared;
+void note_host_code(std::string_view what) {
+  const size_t length = std::min(what.size(), sizeof(record->doing) - 1);
+  std::memcpy(record->doing, what.data(), length);
+  record->doing[length] = 0;
+}
+
+void note_throw() {
+  if (!host_crash_ends || (current_worker && current_thread)) return;
+  const std::lock_guard lock(throw_mutex);
+  throw_count = walk_stack(throw_frames, CrashRecord::kMaxFrames, false);
+}
+
+std::string last_throw() {
+  const std::lock_guard lock(throw_mutex);
+  return describe_stack(throw_frames, throw_count);
+}
+
+namespace {
+// In place of the C++ library's own, which writes a text of its own.
+[[noreturn]] void end_uncaught() {
+  std::string what = "an exception was not caught";
+  if (const std::exception_ptr thrown = std::current_exception()) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const std::exception& error) {
+      what += std::string(": ") + error.what();
+    } catch (...) {
+    }
+  }
+  end_process(what);
+}
+}  // namespace
+
+void report_host_crashes() {
   install_crash_handler();
+  host_crash_ends = true;
+  std::set_terminate(&end_uncaught);
+  static std::once_flag once;
+  std::call_once(once, [] { std::atexit(&exit_in_host_code); });
+}
+
+CrashStack::CrashStack() {
+  stack_t stack{};
+  stack.ss_sp = memory_;
+  stack.ss_size = sizeof(memory_);
+  sigaltstack(&stack, nullptr);
+}
+CrashStack::~CrashStack() {
+  stack_t stack{};
+  stack.ss_flags = SS_DISABLE;
+  sigaltstack(&stack, nullptr);
+}
+
+void record_crashes(CrashRecord* shared) {
+  std::memcpy(shared->doing, record->doing, sizeof(shared->doing));
+  record = shared;
+  report_host_crashes();
   std::atexit(&exit_was_called);
 }
 
@@ -237,10 +320,12 @@ std::string describe(const CrashRecord& crash) {
                      : crash.text[0] != 0     ? crash.text
                                               : describe_signal(crash);
   text += crash.in_kernel ? " in a kernel" : " in host code";
+  if (!crash.in_kernel && crash.doing[0] != 0) text += fmt::format(" ({})", crash.doing);
   if (crash.has_thread) {
     text += fmt::format(", block {}, thread {}", triple(crash.block), triple(crash.thread));
   }
-  if (crash.end == End::crashed && crash.signal != SIGABRT && crash.has_address) {
+  const bool is_access = crash.signal == SIGSEGV || crash.signal == SIGBUS;
+  if (crash.end == End::crashed && is_access && crash.has_address) {
     char address[32];
     std::snprintf(address, sizeof(address), ", address %p", crash.address);
     text += address;
@@ -251,7 +336,10 @@ std::string describe(const CrashRecord& crash) {
     return fmt::format("{}, kernel {} at {}", text, kernel_name(kernel), line);
   }
   if (!line.empty()) text += " at " + line;
-  if (kernel) text += (crash.in_kernel ? ", " : ", after ") + describe_kernel(kernel);
+  const bool says_what = !crash.in_kernel && crash.doing[0] != 0;
+  if (kernel && !says_what) {
+    text += (crash.in_kernel ? ", " : ", after ") + describe_kernel(kernel);
+  }
   return text;
 }
 

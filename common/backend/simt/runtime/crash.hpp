@@ -34,12 +34,36 @@ struct CrashRecord {
   int frame_count = 0;
   bool has_thread = false;
   uint3 block{}, thread{};
+  char doing[160]{};  // what host code was called for; empty: nobody said
   char text[8192]{};  // of a hang: where every thread is; of a crash that someone has found: what
 };
 
 /// From now on the crashes of this process go to `record`, and no longer to standard error;
 /// crashes of host code and calls of exit() too. For a child process.
 void record_crashes(CrashRecord* record);
+
+/// What host code is called for from now on, such as "reference_row() of out": a crash says it.
+void note_host_code(std::string_view what);
+
+/// From now on a crash of host code ends this process with kCrashStatus and one line; so does an
+/// exception that nothing catches. last_throw() is known.
+void report_host_crashes();
+
+/// "problem.hpp:40", where host code threw last; "" where that is not known.
+std::string last_throw();
+
+/// While it lives, a stack overflow of this thread is reported. For threads that run host code, on
+/// whose stack it lies.
+class CrashStack {
+ public:
+  CrashStack();
+  ~CrashStack();
+  CrashStack(const CrashStack&) = delete;
+  CrashStack& operator=(const CrashStack&) = delete;
+
+ private:
+  char memory_[128 << 10];  // that nothing touches before a crash
+};
 
 /// One line that says how the process ended: what happened, block and thread, kernel and line.
 /// Its code must lie at the same addresses in the process that calls this: a fork's does.
@@ -67,6 +91,9 @@ void fail_on_crash();
 
 // The record of this process.
 CrashRecord& crash_record();
+
+// Notes where this thread throws: called for each exception.
+void note_throw();
 
 // Reports `text`, what all threads do in a launch that makes no progress, and ends the process.
 [[noreturn]] void end_hung_process(const std::string& text);

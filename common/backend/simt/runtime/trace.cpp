@@ -22,6 +22,11 @@ void start_trace(const TraceBudget& budget) {
 
 Trace stop_trace() { return tracer_backend != nullptr ? tracer_backend->stop() : Trace{}; }
 
+std::vector<Finding> take_host_overflows() {
+  if (tracer_backend == nullptr) return {};
+  return tracer_backend->take_host_overflows();
+}
+
 const char* to_string(Space space) {
   return space == Space::global ? "global" : space == Space::shared ? "shared" : "tensor";
 }

@@ -111,6 +111,10 @@ void start_trace(const TraceBudget& budget = {});
 /// whatever the number of worker threads.
 Trace stop_trace();
 
+/// Signed arithmetic of host code whose result did not fit, since the last call; of files compiled
+/// as traced kernels, such as a level's.
+std::vector<Finding> take_host_overflows();
+
 /// The trace as text for people: one aligned row per source line, then the findings.
 std::string explain(const Trace& trace);
 
@@ -138,6 +142,7 @@ inline bool find_nan = false;
 struct TracerBackend {
   void (*start)(const TraceBudget& budget);
   Trace (*stop)();
+  std::vector<Finding> (*take_host_overflows)();
 };
 inline const TracerBackend* tracer_backend = nullptr;
 

@@ -107,9 +107,9 @@ void WorkerTracer::lane_absent(uint32_t source, uint32_t mask, void* pc) {
   found.detail = fmt::format("lane {}, {}", source, why);
 }
 
-void WorkerTracer::overflow(const std::string& operation, const char* type, void* pc) {
+void WorkerTracer::overflow(const std::string& operation, void* pc) {
   Occurrence& found = note(Kind::overflow, 0, pc, *current_thread, Op::load);
-  if (found.count == 1) found.detail = operation + ", which does not fit in " + type + ",";
+  if (found.count == 1) found.detail = operation;
 }
 
 Occurrence& WorkerTracer::note(Kind kind, uint32_t earlier, void* pc, const Thread& thread, Op op) {

@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // The functions that g++ calls from code compiled with -fsanitize=signed-integer-overflow when a
-// result does not fit, and with -fsanitize=bounds-strict when an index is not one of its array. As
+// result does not fit, with -fsanitize=shift-exponent when a value is shifted by its width or more,
+// and with -fsanitize=bounds-strict when an index is not one of its array. As
 // with tsan_entry.cpp, the sanitizer's runtime is not linked.
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
+#include <utility>
 
 #include "common/backend/simt/runtime/fail.hpp"
+#include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/tracer/host_overflows.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
@@ -28,6 +34,11 @@ struct OverflowData {
   Location location;
   const TypeDescriptor* type;
 };
+struct ShiftData {
+  Location location;
+  const TypeDescriptor* value;
+  const TypeDescriptor* by;
+};
 struct IndexData {
   Location location;
   const TypeDescriptor* array;
@@ -43,15 +54,42 @@ std::string value(const TypeDescriptor* type, uintptr_t bits) {
   }
 }
 
-void report(const OverflowData* data, const std::string& operation, void* pc) {
+// What host code did, and how often.
+std::mutex host_mutex;
+std::map<std::string, uint64_t> host_overflows;
+
+void report(const Location& location, const std::string& operation, void* pc) {
   using namespace cookbook::simt;
-  if (tracing::worker_tracer == nullptr || current_thread == nullptr || library_code.contains(pc)) {
-    return;
+  if (library_code.contains(pc)) return;
+  if (current_thread == nullptr) {
+    const SourceLocation here{"", location.file, static_cast<int>(location.line), ""};
+    const std::lock_guard lock(host_mutex);
+    ++host_overflows[operation + " at " + describe_line(here)];
+  } else if (tracing::worker_tracer != nullptr) {
+    tracing::worker_tracer->overflow(operation, pc);
   }
-  tracing::worker_tracer->overflow(operation, data->type->name, pc);
+}
+
+void report(const OverflowData* data, const std::string& operation, void* pc) {
+  report(data->location, operation + ", which does not fit in " + data->type->name + ",", pc);
 }
 
 }  // namespace
+
+namespace cookbook::simt::tracing {
+
+std::vector<Finding> take_host_overflows() {
+  const std::lock_guard lock(host_mutex);
+  std::vector<Finding> findings;
+  for (const auto& [text, count] : std::exchange(host_overflows, {})) {
+    findings.push_back({"overflow", "overflow: host code computes " + text, count,
+                        "host code|overflow|" + text, text.substr(text.rfind(' ') + 1),
+                        overflow_remedy(text)});
+  }
+  return findings;
+}
+
+}  // namespace cookbook::simt::tracing
 
 #define BINARY(NAME, OPERATOR)                                                          \
   void __ubsan_handle_##NAME##_overflow(OverflowData* data, uintptr_t a, uintptr_t b) { \
@@ -66,6 +104,12 @@ BINARY(mul, " * ")
 BINARY(divrem, " / ")
 void __ubsan_handle_negate_overflow(OverflowData* data, uintptr_t a) {
   report(data, "-(" + value(data->type, a) + ")", __builtin_return_address(0));
+}
+void __ubsan_handle_shift_out_of_bounds(ShiftData* data, uintptr_t, uintptr_t by) {
+  report(data->location,
+         fmt::format("a shift by {} of a {}-bit value", value(data->by, by),
+                     1 << (data->value->info >> 1)),
+         __builtin_return_address(0));
 }
 /// g++ takes an access of a local array for one of its own elements, which nobody has to count.
 void __ubsan_handle_out_of_bounds(IndexData* data, uintptr_t index) {

@@ -8,6 +8,7 @@
 #include "common/backend/simt/runtime/launch_tracer.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/tracer/host_overflows.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
 
@@ -129,7 +130,7 @@ Trace stop() {
   return make_trace(shared());
 }
 
-constexpr TracerBackend kBackend{start, stop};
+constexpr TracerBackend kBackend{start, stop, take_host_overflows};
 [[maybe_unused]] const bool registered = [] {
   tracer_backend = &kBackend;
   return true;

@@ -7,6 +7,7 @@
 #include "common/backend/simt/runtime/access_tracer.hpp"
 #include "common/backend/simt/runtime/scheduler.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/tracer/host_overflows.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/state.hpp"
 
@@ -280,6 +281,7 @@ const char* remedy_of(Kind kind, const Occurrence& found) {
     case Kind::recursion:
       return "cudaDeviceSetLimit(cudaLimitStackSize, bytes) before the launch, or a loop with a "
              "stack of its own";
+    case Kind::overflow: return overflow_remedy(found.detail);
     default: return "";
   }
   if (found.detail.starts_with("tensor memory")) {

@@ -51,7 +51,7 @@ class WorkerTracer final : public SyncTracer,
     flag_acquire(thread, flag_at(address), detector_.clock_of(thread.actor), thread.block_scope,
                  takes_lock);
   }
-  void overflow(const std::string& operation, const char* type, void* pc);
+  void overflow(const std::string& operation, void* pc);
   void not_a_number(void* pc);
   /// The current thread is most_calls deep.
   void deep_recursion();
