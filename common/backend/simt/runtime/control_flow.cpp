@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "common/backend/simt/runtime/symbolize.hpp"
+#include "common/backend/simt/runtime/thread_hierarchy.hpp"
 
 namespace cookbook::simt {
 namespace {
@@ -293,6 +294,7 @@ bool returns_after(void* pc) {
 uintptr_t reconvergence_rank(uintptr_t pc) {
   static std::mutex mutex;
   static Ranks ranks;
+  const NoThread none;
   const std::lock_guard<std::mutex> lock(mutex);
   auto found = ranks.find(pc);
   if (found == ranks.end()) {

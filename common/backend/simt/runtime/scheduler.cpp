@@ -32,22 +32,6 @@ namespace cookbook::simt {
 __thread Worker* current_worker = nullptr;
 __thread Thread* current_thread = nullptr;
 
-namespace {
-
-// While one lives, no thread runs here. To find a line runs code of the standard library, of which
-// the linker may have taken a copy with the tracer's hooks: they must not switch threads.
-class NoThread {
- public:
-  NoThread() : thread_(std::exchange(current_thread, nullptr)) {}
-  ~NoThread() { current_thread = thread_; }
-  NoThread(const NoThread&) = delete;
-
- private:
-  Thread* thread_;
-};
-
-}  // namespace
-
 void* place_of_exit(const Thread& thread) {
   const std::pair blocks(thread.block_before, thread.basic_block);
   auto* const last = reinterpret_cast<void*>(blocks.second);
@@ -267,7 +251,6 @@ uintptr_t rank_of(const Thread& lane) {
   thread_local std::array<Known, 256> known;  // diverged warps ask for a few places again and again
   Known& entry = known[mix_bits(lane.basic_block) % known.size()];
   if (entry.pc != lane.basic_block) {
-    const NoThread none;
     entry = {lane.basic_block, reconvergence_rank(lane.basic_block)};
   }
   return entry.rank;

@@ -18,6 +18,7 @@
 #include <set>
 
 #include "common/backend/observe.hpp"
+#include "common/backend/simt/runtime/thread_hierarchy.hpp"
 
 namespace cookbook::simt {
 namespace {
@@ -199,6 +200,7 @@ std::vector<SourceLocation> symbolize(const std::vector<void*>& pcs) {
   // A pc is a return address: the call that it belongs to ends one byte before.
   std::vector<uintptr_t> addresses;
   for (void* pc : pcs) addresses.push_back(pc ? reinterpret_cast<uintptr_t>(pc) - 1 : 0);
+  const NoThread none;
   const std::lock_guard<std::mutex> lock(cache_mutex);
   look_up(addresses);
   std::vector<SourceLocation> result;
@@ -213,6 +215,7 @@ bool is_of_kernel(const SourceLocation& location) {
 
 bool is_own_struct(void* pc) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(pc) - 1;
+  const NoThread none;
   const std::lock_guard<std::mutex> lock(cache_mutex);
   look_up({address});
   const Frames& frames = cache()[address];
@@ -221,6 +224,7 @@ bool is_own_struct(void* pc) {
 
 bool copies_vector_type(void* pc) {
   const uintptr_t address = reinterpret_cast<uintptr_t>(pc) - 1;
+  const NoThread none;
   const std::lock_guard<std::mutex> lock(cache_mutex);
   look_up({address});
   const Frames& frames = cache()[address];
@@ -269,6 +273,7 @@ std::string describe_pc(void* pc) {
 
 std::string kernel_name(const void* kernel) {
   const auto address = reinterpret_cast<uintptr_t>(kernel);
+  const NoThread none;
   const std::lock_guard<std::mutex> lock(cache_mutex);
   look_up({address});
   const Frames& frames = cache()[address];

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/backend/simt/language/vector_types.hpp"
@@ -222,5 +223,19 @@ struct Worker;
 // The worker of this OS thread and the thread it runs; null outside of launch().
 extern __thread Worker* current_worker;
 extern __thread Thread* current_thread;
+
+// While one lives, no thread runs here. What looks up lines under a lock runs code of the standard
+// library, of which the linker may have taken a copy with the tracer's hooks: they must not switch
+// threads then.
+class NoThread {
+ public:
+  NoThread() : thread_(std::exchange(current_thread, nullptr)) {}
+  ~NoThread() { current_thread = thread_; }
+  NoThread(const NoThread&) = delete;
+  NoThread& operator=(const NoThread&) = delete;
+
+ private:
+  Thread* thread_;
+};
 
 }  // namespace cookbook::simt
