@@ -9,8 +9,8 @@ namespace cookbook::simt {
 
 inline constexpr size_t kStackBytes = 256 << 10;  // virtual; only touched pages cost memory
 
-// Stacks have so many bytes, rounded up to whole pages; at least kStackBytes. Holds for a worker's
-// next group.
+// Stacks have this many bytes, rounded up to whole pages; at least kStackBytes. Holds for the next
+// group of a worker.
 void set_stack_bytes(size_t bytes);
 size_t stack_bytes();
 

@@ -15,7 +15,6 @@ namespace cookbook {
 namespace simt {
 namespace {
 
-
 constexpr uint32_t kBlockRegisters = 65536;
 
 void require_barrier(int id, int threads, const char* what, void* pc) {

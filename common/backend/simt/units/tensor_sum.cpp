@@ -182,7 +182,8 @@ __attribute__((always_inline)) inline Ints add_eight(const TermGroup& group, int
 
 /// d += the group, of all columns. Receives in `left_out` which columns were not added, if any was
 /// not; whether all were.
-COOKBOOK_SIMT_WIDE bool add_group(const TermGroup& group, int columns, float* d, int32_t* left_out) {
+COOKBOOK_SIMT_WIDE bool add_group(const TermGroup& group, int columns, float* d,
+                                  int32_t* left_out) {
   int16_t largest[TensorSums::kMaxColumns];
   largest_of_terms(group, columns, largest);
   Ints any{};
