@@ -431,11 +431,11 @@ TEST(CheckLevel, StatusAndReason) {
   level.prepare = [](const AnyProblem&, const DevicePointers&) -> std::function<void(Stream)> {
     throw std::runtime_error("no memory");
   };
-  expect("no memory", CheckResult::Status::mismatch);
+  expect("prepare() threw: no memory", CheckResult::Status::crashed);
   level.prepare = [](const AnyProblem&, const DevicePointers&) {
     return [](Stream) { throw std::invalid_argument("while it runs"); };
   };
-  expect("while it runs", CheckResult::Status::mismatch);
+  expect("run() threw: while it runs", CheckResult::Status::mismatch);
 }
 
 TEST(CheckLevel, EveryRunCounts) {
