@@ -43,6 +43,15 @@ if(COOKBOOK_BACKEND STREQUAL "simt")
   # An access stays at most 16 bytes wide, as a GPU's.
   include(CheckCXXSourceRuns)
   check_cxx_source_runs("int main() { return !__builtin_cpu_supports(\"fma\"); }" COOKBOOK_HAS_FMA)
+  # Host code that throws is named by its line: a function of ours stands in for the C++ library's
+  # (throw.cpp). Where that library is linked statically, only the linker can put it there.
+  include(CheckCXXSourceCompiles)
+  check_cxx_source_compiles("#include <exception>
+    extern \"C\" [[noreturn]] void __cxa_throw(void*, void*, void (*)(void*)) { __builtin_trap(); }
+    int main() { std::rethrow_exception(std::make_exception_ptr(1)); }" COOKBOOK_REPLACES_THROW)
+  if(NOT COOKBOOK_REPLACES_THROW)
+    set(COOKBOOK_LINK_OPTIONS -Wl,--wrap=__cxa_throw)
+  endif()
   if(COOKBOOK_HAS_FMA)
     list(APPEND COOKBOOK_KERNEL_OPTIONS -mfma -ffp-contract=off -mprefer-vector-width=128)
   endif()

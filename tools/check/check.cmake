@@ -23,7 +23,8 @@ cookbook_json(traced ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS} -DCOO
   -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-builtin-memcmp)
 set(whole -Wl,--whole-archive)
 set(parts -Wl,--no-whole-archive)
-set(rest $<TARGET_FILE:cookbook_backend> $<TARGET_FILE:fmt::fmt> -pthread -l${CMAKE_DL_LIBS})
+set(rest $<TARGET_FILE:cookbook_backend> $<TARGET_FILE:fmt::fmt> -pthread -l${CMAKE_DL_LIBS}
+  ${COOKBOOK_LINK_OPTIONS})
 set(end $<TARGET_OBJECTS:cookbook_program_end>)
 cookbook_json(link_plain ${end} ${whole} $<TARGET_FILE:cookbook_program> ${parts} ${rest})
 cookbook_json(link_traced ${end} ${whole} $<TARGET_FILE:cookbook_program>

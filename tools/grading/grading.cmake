@@ -26,7 +26,8 @@ cookbook_json(submission ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS}
   -fsanitize=bounds-strict -DCOOKBOOK_TRACED=1 -U_FORTIFY_SOURCE -fno-builtin-memcpy
   -fno-builtin-memmove -fno-builtin-memset -fno-builtin-memcmp -include ${CMAKE_CURRENT_SOURCE_DIR}/grading/counted.hpp)
 set(rest $<TARGET_FILE:cookbook_harness> $<TARGET_FILE:cookbook_backend>
-  $<TARGET_FILE:fmt::fmt> -pthread -l${CMAKE_DL_LIBS})
+  $<TARGET_FILE:fmt::fmt> -pthread -l${CMAKE_DL_LIBS}
+  ${COOKBOOK_LINK_OPTIONS})
 cookbook_json(link_worker ${whole} $<TARGET_FILE:cookbook_grading_worker> ${parts} ${rest})
 cookbook_json(link_grader ${whole} $<TARGET_FILE:cookbook_grading_grader> ${parts} ${rest})
 file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/grading.json CONTENT

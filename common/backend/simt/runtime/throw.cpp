@@ -8,6 +8,14 @@
 
 #include "common/backend/simt/runtime/crash.hpp"
 
+#if COOKBOOK_WRAPS_THROW  // the linker renames the library's function, and who calls it calls ours
+extern "C" [[noreturn]] void __real___cxa_throw(void* thrown, void* type, void (*destroy)(void*));
+
+extern "C" [[noreturn]] void __wrap___cxa_throw(void* thrown, void* type, void (*destroy)(void*)) {
+  cookbook::simt::note_throw();
+  __real___cxa_throw(thrown, type, destroy);
+}
+#else  // also in place of it for the library itself, as in std::vector::at
 extern "C" [[noreturn]] void __cxa_throw(void* thrown, void* type, void (*destroy)(void*)) {
   using Throw = void (*)(void*, void*, void (*)(void*));
   static const auto library = reinterpret_cast<Throw>(dlsym(RTLD_NEXT, "__cxa_throw"));
@@ -15,3 +23,4 @@ extern "C" [[noreturn]] void __cxa_throw(void* thrown, void* type, void (*destro
   if (library) library(thrown, type, destroy);
   std::abort();
 }
+#endif
