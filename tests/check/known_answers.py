@@ -521,7 +521,9 @@ def main(argv=None):
     options = parser.parse_args(argv)
     options.build = str(Path(options.build).resolve())
     data = json.loads((HERE / "programs.json").read_text())
-    commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True).stdout.strip()
+    # A tree without .git is named by COOKBOOK_COMMIT, as for tests/gpu.sh.
+    commit = os.environ.get("COOKBOOK_COMMIT") or subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"],
+                                                                 capture_output=True, text=True).stdout
     document = json.loads(options.json.read_text()) if options.json.exists() else {"results": {}, "rules": {}}
     os.environ.setdefault("JOBS", str(max(1, (os.cpu_count() or 1) // options.jobs)))
     for suite, programs_of in SUITES.items():
@@ -535,7 +537,7 @@ def main(argv=None):
                 or options.again and re.search(options.again, f"{suite}/{one.name}")]
         with ThreadPoolExecutor(options.jobs) as pool:
             for program, record in zip(todo, pool.map(lambda one: run(one, options.build, options.limit), todo)):
-                records[program.name], document["commit"] = record, commit
+                records[program.name], document["commit"] = record, commit[:8]
                 options.json.write_text(json.dumps(document, indent=1) + "\n")
                 print(f"{suite}/{program.name}: {record['verdict']}; {record['seconds']} s  {record['reason'][:160]}", flush=True)
     if options.table:
