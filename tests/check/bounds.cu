@@ -24,6 +24,13 @@ __global__ void copied(Row* rows, int bytes) {
   memset(&rows[threadIdx.x], row.columns[1], bytes);  // finds: out-of-bounds, uncoalesced
 }
 
+// What the last threads take as bounds does not keep the race from being found.
+__global__ void rows(const int* first, const int* values, int* last) {
+  for (int i = first[threadIdx.x]; i < first[threadIdx.x + 1]; ++i) {  // finds: out-of-bounds
+    *last = values[i];                                                 // finds: race
+  }
+}
+
 int main() {
   int* x;
   if (cudaMalloc(&x, 100 * sizeof(int)) != cudaSuccess) return 1;
@@ -31,5 +38,11 @@ int main() {
   shared<<<1, 32>>>(x);
   copied<<<1, 9>>>(reinterpret_cast<Row*>(x), 48);
   if (cudaDeviceSynchronize() != cudaSuccess) return 1;
-  return cudaFree(x) != cudaSuccess;
+  const int host[] = {0, 3, 6, 9};
+  int* first;
+  if (cudaMalloc(&first, sizeof host) != cudaSuccess) return 1;
+  if (cudaMemcpy(first, host, sizeof host, cudaMemcpyHostToDevice) != cudaSuccess) return 1;
+  rows<<<1, 32>>>(first, x + 32, x);
+  if (cudaDeviceSynchronize() != cudaSuccess) return 0;  // an index beyond memory, in the plain run
+  return cudaFree(first) != cudaSuccess || cudaFree(x) != cudaSuccess;
 }

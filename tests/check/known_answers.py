@@ -254,13 +254,13 @@ def indigo_grid(name, nodes, threads=256):
 def indigo(checkout, data):
     """Indigo's generated codes: the file's name has the planted bugs, a comment their lines."""
     header = min(checkout.rglob("indigo_cuda.h"), key=lambda file: "include" not in file.parent.name)
-    graphs = {}  # of each kind the smallest with at least 50 vertices
+    graphs = {}  # of each kind the smallest with at least 50 vertices; in one kind the last vertex has no neighbour
     for file in sorted(checkout.rglob("*.egr")):
         nodes, = struct.unpack("i", file.read_bytes()[:4])
         kind = file.name.split("_")[0]
         if nodes >= 50 and (kind not in graphs or graphs[kind][0] > nodes):
             graphs[kind] = nodes, file
-    chosen = [graphs[kind] for kind in sorted(graphs)][:2]
+    chosen = [graphs[kind] for kind in sorted(graphs)]
     # HiRace's artifact has a second, instrumented copy of each.
     for source in sorted(file for file in checkout.rglob("*.cu") if "test_kernel" in (text := file.read_text())
                          and "_hirace" not in file.name and "verify_result" in text):
@@ -332,7 +332,9 @@ def gpuverify(checkout, data):
             program.skip = "no kernel"
         else:
             kernel, parameters = kernels[-1]
-            values = dict(re.findall(r"__requires\((\w+) == (\w+)\b", text)[::-1])
+            # An expectation may name the values that show the bug.
+            values = dict([*re.findall(r"__requires\((\w+) == (\w+)\b", text)[::-1],
+                           *re.findall(r"^//\s*(\w+) = (\d+)\s*$", text, re.MULTILINE)])
             names = [re.findall(r"\w+", re.sub(r"\[.*", "", one))[-1] for one in parameters.split(",") if one.strip(" \n")]
             threads = at_most(1024, block[1])  # more than CUDA has
             blocks = at_most(max(16, MOST_THREADS // math.prod(threads)), grid[1])
@@ -341,17 +343,21 @@ def gpuverify(checkout, data):
             macros = {"KERNEL_FILE": f'"{source}"', "KERNEL": kernel, "KERNEL_GIVEN": given,
                       "KERNEL_BLOCK": ",".join(map(str, threads)), "KERNEL_GRID": ",".join(map(str, blocks))}
             # GPUVerify includes these itself.
-            macros.update({macro: "1" for word, macro in (("cooperative_groups", "KERNEL_GROUPS"), ("curand", "KERNEL_CURAND"))
+            macros.update({macro: "1" for word, macro in (("cooperative_groups", "KERNEL_GROUPS"), ("grid_group", "KERNEL_GRID_GROUP"),
+                                                    ("curand", "KERNEL_CURAND"))
                            if word in text})
             extra = re.findall(r"-D\s?(\w+=\w+)", text.split("\n")[1])
             program.options = [part for key, value in macros.items() for part in ("-D", f"{key}={value}")]
             program.options += [part for one in extra for part in ("-D", one)]
-            structures = re.findall(r"struct\s*(\w*)[^{;]*\{[^}]*\*[^}]*\}\s*(\w*)", text)
+            # With a pointer, or derived from one that may have it.
+            structures = re.findall(r"(?:struct|class)\s*(\w*)(?:[^{;]*:[^{;]*\{|[^{;]*\{[^}]*\*)[^}]*\}\s*(\w*)", text)
             types = {word for one in parameters.split(",") if "*" not in one for word in re.findall(r"\w+", one)}
+            if re.search(r"__axiom\((block|thread)Idx", text):
+                program.skip = "an axiom leaves out blocks that run"
             if types & {word for pair in structures for word in pair}:
                 program.skip = "a parameter is a structure with a pointer, which no rule fills"
             open_ones = [one for one, text in zip(names, parameters.split(",")) if one not in values and "*" not in text]
-            program.runs = [["64"], ["1"], ["0"]] if open_ones else [["1"]]
+            program.runs = [["64"], ["1"], ["0"], *[["64", "0"]] * (len(open_ones) > 1)] if open_ones else [["1"]]
         yield program
 
 

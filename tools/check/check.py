@@ -359,6 +359,10 @@ def kernel_and_kind(finding):
     return kernel if is_of_kernel else "", finding["kind"]
 
 
+FAILS_BY = (("out-of-bounds", "out of bounds"), ("out-of-bounds", "not mapped"), ("misaligned", "misaligned"),
+            ("stack-overflow", "stack overflow"))
+
+
 def one_per_cause(findings):
     """The findings without what merely follows from another one, and one for each kernel, kind and variable."""
     found = {kernel_and_kind(finding) for finding in findings}
@@ -366,9 +370,9 @@ def one_per_cause(findings):
     kept = {}
     for finding in findings:
         kind, message = finding["kind"], finding["message"]
-        # The access that made this kernel fail.
-        if kind == "failed kernel" and any((kernel_and_kind(finding)[0], why) in found and why.replace("-", " ") in message
-                                           for why in ("out-of-bounds", "misaligned", "stack-overflow")):
+        # The access that made this kernel fail: itself, or by what it gave as an index.
+        if kind == "failed kernel" and any((kernel_and_kind(finding)[0], why) in found and text in message
+                                           for why, text in FAILS_BY):
             continue
         if kind == "uninitialised" and finding["cause"] in races:
             continue

@@ -3,11 +3,13 @@
 // pointer and a number for each other parameter, or with what KERNEL_GIVEN says. GPUVerify's
 // annotations are evaluated where a thread can.
 //
-// Usage: bare_kernel NUMBER
+// Usage: bare_kernel NUMBER [NUMBER]: for the parameters in turn
+#include <array>
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <tuple>
 #include <type_traits>
 #include <vector>
 
@@ -32,13 +34,14 @@ constexpr Any any;
 
 constexpr size_t kElements = size_t{1} << 22;
 
-inline long number = 1;
+inline std::array<long, 2> numbers = {1, 1};
+inline size_t given = 0;
 
 template <class T>
 struct Argument {
   static T make() {
     T value{};
-    if constexpr (std::is_arithmetic_v<T>) value = static_cast<T>(number);
+    if constexpr (std::is_arithmetic_v<T>) value = static_cast<T>(numbers[given++ % 2]);
     return value;
   }
 };
@@ -84,7 +87,17 @@ P argument(Given given) {
 
 template <class... P, class... Given>
 void drive(void (*kernel)(P...), dim3 grid, dim3 block, Given... given) {
-  kernel<<<grid, block>>>(argument<P>(given)...);
+  std::tuple<P...> values{argument<P>(given)...};  // in braces: in their order
+#ifdef KERNEL_GRID_GROUP
+  std::apply(
+      [&](auto&... of) {
+        void* pointers[] = {&of...};
+        cudaLaunchCooperativeKernel(reinterpret_cast<void*>(kernel), grid, block, pointers);
+      },
+      values);
+#else
+  std::apply([&](auto&... of) { kernel<<<grid, block> > >(of...); }, values);
+#endif
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess)
     printf("launch: %s\n", cudaGetErrorString(error));
 }
@@ -122,8 +135,8 @@ void drive(void (*kernel)(P...), dim3 grid, dim3 block, Given... given) {
 #include KERNEL_FILE
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 1;
-  bare::number = strtol(argv[1], nullptr, 10);
+  if (argc != 2 && argc != 3) return 1;
+  bare::numbers = {strtol(argv[1], nullptr, 10), strtol(argv[argc - 1], nullptr, 10)};
   bare::drive(KERNEL, dim3(KERNEL_GRID), dim3(KERNEL_BLOCK) KERNEL_GIVEN);
   const cudaError_t error = cudaDeviceSynchronize();
   bool unmet = false;

@@ -373,6 +373,15 @@ size_t allocated_bytes() {
   return bytes;
 }
 
+// What a load beyond a buffer gives where the tracer reports that load: the bytes of memory that
+// nothing has written. As an index or a bound it ends few kernels. The band's pattern would end most,
+// and so hide what else is wrong with them.
+void smooth_guards(const DeviceMemory& memory) {
+  auto* data = static_cast<unsigned char*>(memory.data());
+  std::memset(data - DeviceMemory::kGuardBytes, 0xff, DeviceMemory::kGuardBytes);
+  std::memset(data + memory.bytes(), 0xff, DeviceMemory::kGuardBytes);
+}
+
 cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* function, Place place) {
   void** const pointer = to.at;
   const Lock lock(state().mutex);
@@ -391,6 +400,7 @@ cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* funct
     if (all != 0 && bytes > all - std::min(all, used)) throw std::bad_alloc();
     Buffer buffer{DeviceMemory(bytes, name), owner, function, place};
     *pointer = buffer.memory.data();
+    if (tracing_available()) smooth_guards(buffer.memory);
     const auto address = reinterpret_cast<uintptr_t>(*pointer);
     // What the host writes into the others nobody sees.
     if (tracing_available() && owner == Owner::device) track_writes(*pointer);
