@@ -373,9 +373,9 @@ size_t allocated_bytes() {
   return bytes;
 }
 
-// What a load beyond a buffer gives where the tracer reports that load: the bytes of memory that
-// nothing has written. As an index or a bound it ends few kernels. The band's pattern would end most,
-// and so hide what else is wrong with them.
+// What a load beyond a buffer gives where the tracer reports it: the bytes of memory that nothing
+// has written. As an index or a bound these end few kernels. The band's pattern would end most, and
+// so hide what else is wrong with them.
 void smooth_guards(const DeviceMemory& memory) {
   auto* data = static_cast<unsigned char*>(memory.data());
   std::memset(data - DeviceMemory::kGuardBytes, 0xff, DeviceMemory::kGuardBytes);
