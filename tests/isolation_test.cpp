@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
@@ -116,6 +117,7 @@ enum class Mistake {
   division,
   recursion,
   exit_called,
+  slow,
 };
 struct Planted {
   std::string phase;
@@ -134,6 +136,13 @@ void host_code(const std::string& phase) {
     case Mistake::division: zero = seven / zero; break;
     case Mistake::recursion: recurse(&zero); break;
     case Mistake::exit_called: std::exit(0);
+    case Mistake::slow:  // once
+      planted_mistake.phase.clear();
+      for (const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(2500);
+           std::chrono::steady_clock::now() < end;) {
+        zero = 1;
+      }
+      zero = 0;
   }
 }
 
@@ -329,6 +338,18 @@ TEST(Isolation, ALevelThatHangsIsNamedAndTheOthersRun) {
 }
 
 #if !COOKBOOK_TRACED
+// It may be right, so it goes on.
+TEST(Isolation, HostCodeThatTakesLongSaysWhereItIs) {
+  planted_mistake = {"begin_reference()", Mistake::slow};
+  const EndedRun ended =
+      run_with_json(with_fragile_ladder(), {"--check", "--no-trace", "--time-limit", "1"});
+  planted_mistake = {};
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_CONTAINS(ended.err, "note: begin_reference() has not returned for 1 s, at ");
+  EXPECT_CONTAINS(ended.err, kHere);
+  EXPECT_EQ(std::count(ended.err.begin(), ended.err.end(), '\n'), 1) << ended.err;
+}
+
 // It would hang again, for as long: the traced program, here a script that writes down how it was
 // called, is asked for the others.
 TEST(Isolation, ALevelThatHungIsNotTraced) {

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "common/harness/verdict/host_code.hpp"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 #if COOKBOOK_SIMT
 #include "common/backend/simt/runtime/crash.hpp"
+#include "common/backend/simt/runtime/watchdog.hpp"
 #endif
 
 namespace cookbook {
@@ -13,7 +22,54 @@ namespace {
 
 std::string called_for;
 
+// What the thread below reads of it: the number is odd while the text changes.
+std::atomic<std::uint64_t> changes{0};
+char text_for_watch[200];
+
+#if COOKBOOK_SIMT
+std::uint64_t limit_seconds() { return simt::time_limit(); }
+std::string place_of_main_thread() {
+  const std::string line = simt::line_of_thread(getpid());
+  return line.empty() ? "" : ", at " + line;
+}
+#else
+std::uint64_t limit_seconds() {
+  const char* set = std::getenv("COOKBOOK_TIME_LIMIT");
+  return set ? std::strtoull(set, nullptr, 10) : 60;
+}
+std::string place_of_main_thread() { return ""; }
+#endif
+
+// Says where host code is that takes long. Whether it will end, nobody can know. Seconds are
+// counted rather than time: a process that is stopped has none.
+[[noreturn]] void watch() {
+  std::uint64_t seen = 0, seconds = 0, next = 0;
+  while (true) {
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    const std::uint64_t now = changes;
+    if (now != seen || now % 2 != 0 || text_for_watch[0] == 0) {
+      seen = now;
+      seconds = next = 0;
+      continue;
+    }
+    if (next == 0) next = limit_seconds();
+    if (++seconds < next || next == 0) continue;
+    next *= 2;
+    const std::string line = fmt::format("note: {} has not returned for {} s{}\n", text_for_watch,
+                                         seconds, place_of_main_thread());
+    if (changes == now) (void)!write(STDERR_FILENO, line.data(), line.size());
+  }
+}
+
 void note_called_for() {
+  ++changes;
+  text_for_watch[called_for.copy(text_for_watch, sizeof(text_for_watch) - 1)] = 0;
+  ++changes;
+  static pid_t watched = 0;  // a fork has no other threads
+  if (watched != getpid()) {
+    watched = getpid();
+    std::thread(watch).detach();
+  }
 #if COOKBOOK_SIMT
   simt::note_host_code(called_for);
 #endif

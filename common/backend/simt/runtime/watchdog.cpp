@@ -108,11 +108,15 @@ void take_turns(int, siginfo_t*, void* context) {
   errno = error;
 }
 
+void ask(int os_thread) {
+  answer.given = false;
+  syscall(SYS_tgkill, getpid(), os_thread, kSignal);
+  for (int i = 0; i < 1000 && !answer.given; ++i) std::this_thread::sleep_for(1ms);
+}
+
 // Where `slot` is: its threads, and the line of the one that runs.
 std::string describe_worker(LaunchState::Slot& slot) {
-  answer.given = false;
-  syscall(SYS_tgkill, getpid(), slot.os_thread, kSignal);
-  for (int i = 0; i < 1000 && !answer.given; ++i) std::this_thread::sleep_for(1ms);
+  ask(slot.os_thread);
   const Worker* worker = slot.worker;
   if (!worker) return "";
   RunningThread running;
@@ -292,6 +296,12 @@ void answer_watchdog() {
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_NODEFER;
     sigaction(kPreempt, &action, nullptr);
   });
+}
+
+std::string line_of_thread(int os_thread) {
+  answer_watchdog();
+  ask(os_thread);
+  return answer.given ? describe_stack(answer.frames, answer.count) : "";
 }
 
 Watch::Watch(LaunchState& state) { of_this_process<Watchdog>().begin(state); }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace cookbook::simt {
 
@@ -29,5 +30,9 @@ inline CodeRange preemptible_code;
 
 // For this OS thread, before it runs fibers: the watchdog can then find out where it is.
 void answer_watchdog();
+
+// "problem.hpp:41": where an OS thread of this process is that runs no kernel. One caller at a
+// time. "" if it is not known.
+std::string line_of_thread(int os_thread);
 
 }  // namespace cookbook::simt
