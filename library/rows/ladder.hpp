@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Softmax and RMSNorm as a library: what is tested and measured of them.
+// Softmax, RMSNorm and quantisation as a library: what is tested and measured of them.
 #pragma once
 
 #include "chapters/09_online_softmax/ladders.hpp"
 #include "generated/levels.hpp"
+#include "library/rows/quantise.cuh"
 #include "library/rows/rows.cuh"
 
 namespace cookbook {
@@ -86,6 +87,16 @@ inline Chapter capstone() {
   packed.trace_size = packed.check_size = {1024, 17};
   packed.test_sizes = {{1, 1}, {600, 3}, {300, 17}, {130, 33}, {70, 63}, {33, 65}, {9, 511}};
   chapter.ladders.push_back(library_ladder<Softmax<float>>(packed));
+
+  auto quantised = ladder_over<quantise::Problem>(
+      "quantise", "bf16 as e4m3 with a scale per 128 columns", {"rows", "cols"});
+  quantised.dtype = "bf16";
+  quantised.gpu_size = {16384, 16384};
+  quantised.check_size = quantised.trace_size = {96, 1024};
+  quantised.test_sizes = {{1, 1},    {33, 127},  {31, 128}, {64, 256},
+                          {40, 264}, {65, 1000}, {5, 3001}};
+  quantised.levels = rows<quantise::TwoKernels, quantise::Fused, quantise::ScalesTogether>();
+  chapter.ladders.push_back(quantised);
   return chapter;
 }
 
