@@ -31,6 +31,7 @@ inline constexpr float kSmallest = 0x1p-100f;
 /// NaN is no largest number and stays NaN. An infinity makes the scale infinite, zeros of the
 /// block's finite numbers, and NaN of the infinities. Pitches count elements.
 struct Problem {
+  static constexpr bool kExactOnIntegers = false;  // quotients
   std::int64_t rows = 0, cols = 0;
   std::int64_t in_pitch = 0, out_pitch = 0, scale_pitch = 0;
 
@@ -60,8 +61,9 @@ struct Problem {
   }
   double flops() const { return 0; }
 
-  // The scale is a quotient. A kernel multiplies by 448 / largest, so its product is off by two
-  // roundings to fp32 before it is rounded to e4m3.
+  // A kernel multiplies the largest magnitude by 1 / 448, and the numbers by an approximate
+  // reciprocal of the scale: off by 1 unit in the last place (CUDA C++ Programming Guide,
+  // "__fdividef") beside the roundings of scale and product.
   void reference_row(const HostTensors& tensors, const std::string& output, std::int64_t row,
                      double* value, double* bound) const {
     const HostTensor& in = tensors["in"];
@@ -86,7 +88,7 @@ struct Problem {
     in.read_row(row, cols, numbers.data());
     for (std::int64_t c = 0; c < cols; ++c) {
       value[c] = numbers[static_cast<std::size_t>(c)] / scale_of(c / kScaleBlock);
-      const double error = 3 * u32 * std::fabs(value[c]);
+      const double error = 6 * u32 * std::fabs(value[c]);
       bound[c] = error + half_ulp(DType::e4m3, std::fabs(value[c]) + error);
     }
   }
@@ -103,10 +105,10 @@ struct Buffers {
 
 using Level = LevelOf<Problem, Buffers>;
 
-inline constexpr int kPack = 8;                           // columns per thread and access
-inline constexpr int kLanes = kScaleBlock / kPack;        // lanes that share a scale
-inline constexpr int kColumns = kWarpSize * kPack;        // of a warp: two blocks of columns
-inline constexpr int kWarps = 4, kThreads = 32 * kWarps;  // of a block of threads
+inline constexpr int kPack = 8;                     // columns per thread and access
+inline constexpr int kLanes = kScaleBlock / kPack;  // lanes that share a scale
+inline constexpr int kColumns = kWarpSize * kPack;  // of a warp: two blocks of columns
+inline constexpr int kWarps = 4, kThreads = kWarps * kWarpSize;
 
 /// Whether rows are accessed 8 elements at a time: 16 bytes of `in`, 8 of `out`.
 inline bool has_vectors(const Problem& p, const Buffers& at) {
@@ -130,18 +132,29 @@ __device__ __forceinline__ Pack<bf16, kPack> load_columns(const bf16* row, int c
   return numbers;
 }
 
+/// Two numbers rounded to e4m3, the first in the lower byte: one conversion, as bf16's of a pair.
+__device__ __forceinline__ std::uint16_t to_e4m3_pair(float low, float high) {
+#if defined(COOKBOOK_SIMT)
+  return static_cast<std::uint16_t>(fp8_e4m3(low).__x | fp8_e4m3(high).__x << 8);
+#else
+  return __nv_cvt_float2_to_fp8x2(make_float2(low, high), __NV_SATFINITE, __NV_E4M3);
+#endif
+}
+
 /// Stores them, multiplied by `factor`, as e4m3.
 template <bool kVectors>
 __device__ __forceinline__ void store_columns(fp8_e4m3* row, int col, int cols,
                                               const Pack<bf16, kPack>& numbers, float factor) {
-  Pack<fp8_e4m3, kPack> quantised;
+  Pack<std::uint16_t, kPack / 2> pairs;
 #pragma unroll
-  for (int i = 0; i < kPack; ++i) {
-    quantised[i] = fp8_e4m3(__bfloat162float(numbers[i]) * factor);
+  for (int i = 0; i < kPack / 2; ++i) {
+    pairs[i] = to_e4m3_pair(__bfloat162float(numbers[2 * i]) * factor,
+                            __bfloat162float(numbers[2 * i + 1]) * factor);
   }
   if constexpr (kVectors) {
-    if (col < cols) store_vector_streaming(row + col, quantised);
+    if (col < cols) store_vector_streaming(row + col, pairs);
   } else {
+    const auto quantised = detail::reinterpret_bits<Pack<fp8_e4m3, kPack>>(pairs);
 #pragma unroll
     for (int i = 0; i < kPack; ++i) {
       if (col + i < cols) row[col + i] = quantised[i];
@@ -149,15 +162,19 @@ __device__ __forceinline__ void store_columns(fp8_e4m3* row, int col, int cols,
   }
 }
 
-/// The largest of the 128 magnitudes that 16 lanes hold, in each of these; at least kSmallest.
-__device__ __forceinline__ float largest_of_block(const Pack<bf16, kPack>& numbers) {
-  float largest = kSmallest;
+/// The scale of the 128 numbers that 16 lanes hold, in each of these.
+__device__ __forceinline__ float scale_of_block(const Pack<bf16, kPack>& numbers) {
+  const auto pairs = detail::reinterpret_bits<Pack<__nv_bfloat162, kPack / 2>>(numbers);
+  __nv_bfloat162 largest = __habs2(pairs[0]);
 #pragma unroll
-  for (int i = 0; i < kPack; ++i) {
-    largest = fmaxf(largest, fabsf(__bfloat162float(numbers[i])));
-  }
-  return warp_max<kLanes>(largest);
+  for (int i = 1; i < kPack / 2; ++i) largest = __hmax2(largest, __habs2(pairs[i]));
+  const float of_lane = fmaxf(__low2float(largest), __high2float(largest));
+  return warp_max<kLanes>(fmaxf(of_lane, kSmallest)) * (1 / kLargest);
 }
+
+/// What the numbers are multiplied by. The scale is neither so small nor so large that a division
+/// by the reciprocal would lose bits.
+__device__ __forceinline__ float factor_of(float scale) { return __fdividef(1, scale); }
 
 /// Extents and pitches, as a kernel argument.
 struct Shape {
@@ -169,98 +186,82 @@ inline Shape shape_of(const Problem& p) {
   return {p.rows, static_cast<int>(p.cols), p.in_pitch, p.out_pitch, p.scale_pitch};
 }
 
-/// Where a warp's columns and its first row are. Warps are numbered along a row first.
-template <int kRows>
-struct WarpAt {
-  int lane = lane_idx(), col, block;
-  std::int64_t row;
-  __device__ explicit WarpAt(const Shape& s) {
-    const int across = ceil_div(s.cols, kColumns);
-    const std::int64_t warp = std::int64_t{blockIdx.x} * kWarps + warp_idx();
-    const int first = static_cast<int>(warp % across) * kColumns;
-    col = first + lane * kPack;
-    block = col / kScaleBlock;
-    row = warp / across * kRows;
-  }
+/// The columns of a thread. Neighbouring warps have neighbouring columns.
+struct Columns {
+  int lane = lane_idx();
+  int col = (static_cast<int>(blockIdx.x) * kWarps + warp_idx()) * kColumns + lane * kPack;
+  int block = col / kScaleBlock;
 };
 
-/// Blocks of threads for a problem whose warps take kRows rows of 256 columns each.
+/// Blocks of threads that have kRows rows each at a time.
 template <int kRows>
-unsigned blocks_of(const Problem& p) {
-  const std::int64_t warps = ceil_div(p.cols, kColumns) * ceil_div(p.rows, kRows);
-  return static_cast<unsigned>(ceil_div(warps, kWarps));
+dim3 grid_of(const Problem& p) {
+  constexpr std::int64_t kMostBlocksY = 65535;
+  return dim3(static_cast<unsigned>(ceil_div(p.cols, kWarps * kColumns)),
+              static_cast<unsigned>(std::min(ceil_div(p.rows, kRows), kMostBlocksY)));
 }
 
 template <bool kVectors>
 __global__ void __launch_bounds__(kThreads) find_scales(const bf16* in, float* scales, Shape s) {
-  const WarpAt<1> at(s);
-  if (at.row >= s.rows) return;
-  const auto numbers = load_columns<kVectors>(in + at.row * s.in_pitch, at.col, s.cols);
-  const float largest = largest_of_block(numbers);
-  if (at.lane % kLanes == 0 && at.col < s.cols) {
-    scales[at.block * s.scale_pitch + at.row] = largest / kLargest;
+  const Columns at;
+  for (std::int64_t row = blockIdx.y; row < s.rows; row += gridDim.y) {
+    const float scale =
+        scale_of_block(load_columns<kVectors>(in + row * s.in_pitch, at.col, s.cols));
+    if (at.lane % kLanes == 0 && at.col < s.cols) scales[at.block * s.scale_pitch + row] = scale;
   }
 }
 
 template <bool kVectors>
 __global__ void __launch_bounds__(kThreads)
     convert(const bf16* in, fp8_e4m3* out, const float* scales, Shape s) {
-  const WarpAt<1> at(s);
-  if (at.row >= s.rows || at.col >= s.cols) return;
-  const auto numbers = load_columns<kVectors>(in + at.row * s.in_pitch, at.col, s.cols);
-  const float factor = 1 / scales[at.block * s.scale_pitch + at.row];
-  store_columns<kVectors>(out + at.row * s.out_pitch, at.col, s.cols, numbers, factor);
+  const Columns at;
+  if (at.col >= s.cols) return;
+  for (std::int64_t row = blockIdx.y; row < s.rows; row += gridDim.y) {
+    const auto numbers = load_columns<kVectors>(in + row * s.in_pitch, at.col, s.cols);
+    store_columns<kVectors>(out + row * s.out_pitch, at.col, s.cols, numbers,
+                            factor_of(scales[at.block * s.scale_pitch + row]));
+  }
 }
 
 template <bool kVectors>
 __global__ void __launch_bounds__(kThreads)
-    quantise_block(const bf16* in, fp8_e4m3* out, float* scales, Shape s) {
-  const WarpAt<1> at(s);
-  if (at.row >= s.rows) return;
-  const auto numbers = load_columns<kVectors>(in + at.row * s.in_pitch, at.col, s.cols);
-  const float largest = largest_of_block(numbers);
-  store_columns<kVectors>(out + at.row * s.out_pitch, at.col, s.cols, numbers, kLargest / largest);
-  if (at.lane % kLanes == 0 && at.col < s.cols) {
-    scales[at.block * s.scale_pitch + at.row] = largest / kLargest;
+    quantise_row(const bf16* in, fp8_e4m3* out, float* scales, Shape s) {
+  const Columns at;
+  for (std::int64_t row = blockIdx.y; row < s.rows; row += gridDim.y) {
+    const auto numbers = load_columns<kVectors>(in + row * s.in_pitch, at.col, s.cols);
+    const float scale = scale_of_block(numbers);
+    store_columns<kVectors>(out + row * s.out_pitch, at.col, s.cols, numbers, factor_of(scale));
+    if (at.lane % kLanes == 0 && at.col < s.cols) scales[at.block * s.scale_pitch + row] = scale;
   }
 }
 
-inline constexpr int kRowsOfWarp = 32;  // two scales for each lane
-inline constexpr int kInFlight = 4;     // rows that a warp loads before it waits for the first
+inline constexpr int kRows = 8;  // of a warp: their scales are a sector
 
 template <bool kVectors>
 __global__ void __launch_bounds__(kThreads)
     quantise_rows(const bf16* in, fp8_e4m3* out, float* scales, Shape s) {
-  const WarpAt<kRowsOfWarp> at(s);
-  const int rows = static_cast<int>(min(s.rows - at.row, std::int64_t{kRowsOfWarp}));
-  if (rows <= 0) return;
-  in += at.row * s.in_pitch;
-  out += at.row * s.out_pitch;
-  const int lane = at.lane % kLanes;
-  float scale[kRowsOfWarp / kLanes];  // of rows `lane` and `lane` + 16
+  const Columns at;
+  for (std::int64_t row = std::int64_t{blockIdx.y} * kRows; row < s.rows;
+       row += std::int64_t{gridDim.y} * kRows) {
+    const int rows = static_cast<int>(min(s.rows - row, std::int64_t{kRows}));
+    Pack<bf16, kPack> numbers[kRows];
 #pragma unroll
-  for (int part = 0; part < kRowsOfWarp / kLanes; ++part) {
-#pragma unroll
-    for (int r = part * kLanes; r < (part + 1) * kLanes; r += kInFlight) {
-      Pack<bf16, kPack> numbers[kInFlight];
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        if (r + i < rows) {
-          numbers[i] = load_columns<kVectors>(in + (r + i) * s.in_pitch, at.col, s.cols);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < kInFlight; ++i) {
-        if (r + i >= rows) break;  // the same in all lanes
-        const float largest = largest_of_block(numbers[i]);
-        store_columns<kVectors>(out + (r + i) * s.out_pitch, at.col, s.cols, numbers[i],
-                                kLargest / largest);
-        if (r + i == part * kLanes + lane) scale[part] = largest / kLargest;
+    for (int r = 0; r < kRows; ++r) {
+      if (r < rows) {
+        numbers[r] = load_columns<kVectors>(in + (row + r) * s.in_pitch, at.col, s.cols);
       }
     }
-    const int row = part * kLanes + lane;
-    if (row < rows && at.block * kScaleBlock < s.cols) {
-      scales[at.block * s.scale_pitch + at.row + row] = scale[part];
+    float mine = 0;  // of row `lane`
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (r >= rows) break;  // the same in all lanes
+      const float scale = scale_of_block(numbers[r]);
+      store_columns<kVectors>(out + (row + r) * s.out_pitch, at.col, s.cols, numbers[r],
+                              factor_of(scale));
+      if (at.lane % kLanes == r) mine = scale;
+    }
+    if (at.lane % kLanes < rows && at.block * kScaleBlock < s.cols) {
+      scales[at.block * s.scale_pitch + row + at.lane % kLanes] = mine;
     }
   }
 }
@@ -290,7 +291,7 @@ struct TwoKernels : Level {
     const Buffers& at = plan.buffers;
     with_access(plan, [&](auto vectors) {
       constexpr bool kVectors = decltype(vectors)::value;
-      const LaunchConfig config{dim3(blocks_of<1>(plan.problem)), dim3(kThreads)};
+      const LaunchConfig config{grid_of<1>(plan.problem), dim3(kThreads)};
       launch(find_scales<kVectors>, config, stream, at.in, at.scales, shape_of(plan.problem));
       launch(convert<kVectors>, config, stream, at.in, at.out, static_cast<const float*>(at.scales),
              shape_of(plan.problem));
@@ -311,9 +312,8 @@ struct Fused : Level {
   static void run(const Plan& plan, Stream stream) {
     const Buffers& at = plan.buffers;
     with_access(plan, [&](auto vectors) {
-      launch(quantise_block<decltype(vectors)::value>,
-             {dim3(blocks_of<1>(plan.problem)), dim3(kThreads)}, stream, at.in, at.out, at.scales,
-             shape_of(plan.problem));
+      launch(quantise_row<decltype(vectors)::value>, {grid_of<1>(plan.problem), dim3(kThreads)},
+             stream, at.in, at.out, at.scales, shape_of(plan.problem));
     });
   }
 };
@@ -321,8 +321,8 @@ struct Fused : Level {
 struct ScalesTogether : Level {
   static constexpr LevelText text{
       .name = "scales_together",
-      .changed = "a warp takes 32 rows, 4 of them in flight, and stores 16 scales side by side",
-      .expect = "1.05x, and 0.95 of the roof: whole sectors of scales, and fewer, longer warps",
+      .changed = "a warp loads 8 rows before it waits for the first, and stores 8 scales at once",
+      .expect = "1.05x, and 0.95 of the roof: more bytes in flight, whole sectors of scales",
       .cost = "few rows fill few SMs",
   };
   static Claims claims(const Problem& p) {
@@ -335,8 +335,8 @@ struct ScalesTogether : Level {
     const Buffers& at = plan.buffers;
     with_access(plan, [&](auto vectors) {
       launch(quantise_rows<decltype(vectors)::value>,
-             {dim3(blocks_of<kRowsOfWarp>(plan.problem)), dim3(kThreads)}, stream, at.in, at.out,
-             at.scales, shape_of(plan.problem));
+             {grid_of<kRows>(plan.problem), dim3(kThreads)}, stream, at.in, at.out, at.scales,
+             shape_of(plan.problem));
     });
   }
 };

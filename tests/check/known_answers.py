@@ -349,15 +349,21 @@ def gpuverify(checkout, data):
             extra = re.findall(r"-D\s?(\w+=\w+)", text.split("\n")[1])
             program.options = [part for key, value in macros.items() for part in ("-D", f"{key}={value}")]
             program.options += [part for one in extra for part in ("-D", one)]
-            # With a pointer, or derived from one that may have it.
-            structures = re.findall(r"(?:struct|class)\s*(\w*)(?:[^{;]*:[^{;]*\{|[^{;]*\{[^}]*\*)[^}]*\}\s*(\w*)", text)
+            # With a pointer, or derived from one that has it.
+            structures = re.findall(r"(?:struct|class)\s*(\w*)[^{;]*\{[^}]*\*[^}]*\}\s*(\w*)", text)
+            bad = {word for pair in structures for word in pair if word}
+            bad |= {derived for derived, base in re.findall(r"(?:struct|class)\s+(\w+)\s*:\s*(?:public\s+)?(\w+)", text)
+                    if base in bad}
             types = {word for one in parameters.split(",") if "*" not in one for word in re.findall(r"\w+", one)}
             if re.search(r"__axiom\((block|thread)Idx", text):
                 program.skip = "an axiom leaves out blocks that run"
-            if types & {word for pair in structures for word in pair}:
+            if types & bad:
                 program.skip = "a parameter is a structure with a pointer, which no rule fills"
             open_ones = [one for one, text in zip(names, parameters.split(",")) if one not in values and "*" not in text]
-            program.runs = [["64"], ["1"], ["0"], *[["64", "0"]] * (len(open_ones) > 1)] if open_ones else [["1"]]
+            program.runs = [["64"], ["1"], ["0"]] if open_ones else [["1"]]
+            # All the same, and in turn where no precondition speaks of them.
+            if len(open_ones) > 1 and not re.search(rf"__requires\([^;]*\b({'|'.join(open_ones)})\b", text):
+                program.runs.append(["64", "0"])
         yield program
 
 
