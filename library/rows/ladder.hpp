@@ -95,7 +95,7 @@ inline Chapter capstone() {
   quantised.check_size = quantised.trace_size = {96, 1024};
   quantised.test_sizes = {{1, 1},    {33, 127},  {31, 128}, {64, 256},
                           {40, 264}, {65, 1000}, {5, 3001}};
-  quantised.levels = rows<quantise::TwoKernels, quantise::Fused, quantise::ScalesTogether>();
+  quantised.levels = rows<quantise::TwoKernels, quantise::Fused>();
   chapter.ladders.push_back(quantised);
   return chapter;
 }
