@@ -7,26 +7,12 @@ import unittest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-THROWS = """
-#include <cstdio>
-#include <exception>
-#include <vector>
-namespace cookbook::simt { int noted = 0; void note_throw() { ++noted; } }
-int main() {
-  try { throw 1; } catch (int) {}
-  try { std::vector<int>(1).at(1); } catch (const std::exception&) {}  // the library throws
-  try { std::rethrow_exception(std::make_exception_ptr(1)); } catch (int) {}  // none new
-  std::printf("%d", cookbook::simt::noted);
-}
-"""
-
-
 class Throw(unittest.TestCase):
     def noted(self, *options):
         """How many exceptions were noted in a program of these options; None if it does not link."""
         with tempfile.TemporaryDirectory() as folder:
-            Path(folder, "main.cpp").write_text(THROWS)
-            built = subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-I", ROOT, *options, "main.cpp",
+            built = subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-I", ROOT, *options,
+                                    ROOT / "tests/ci/throws.cpp",
                                     ROOT / "common/backend/simt/runtime/throw.cpp", "-o", "main", "-ldl"],
                                    cwd=folder, capture_output=True)
             return None if built.returncode else subprocess.check_output(["./main"], cwd=folder, text=True)
