@@ -49,6 +49,9 @@ __global__ void of_allocated(int* x) {
   *(short*)((char*)x + 1) = 1;  // finds: misaligned
 }
 
+// Not reached by the traced run, for which the kernel before fails.
+__global__ void stray(int* x) { *(int*)((char*)x + (1ll << 40)) = 1; }  // finds: failed kernel
+
 template <class T>
 T* zeros() {
   T* x = nullptr;
@@ -83,6 +86,7 @@ int main() {
   of_dynamic<<<1, 32, 1024>>>(zeros<double>());
   reset();
   of_allocated<<<1, 1>>>(zeros<int>());
+  stray<<<1, 1>>>(nullptr);
   reset();
   return failed == 0;
 }

@@ -353,16 +353,22 @@ def is_crash(status, result, hung):
     return hung or status < 0 or result is None or result["crash"] != ""
 
 
+def kernel_and_kind(finding):
+    """Of a finding in a kernel its name and the kind, of others only the kind."""
+    kernel, is_of_kernel, _ = finding["cause"].partition(f"|{finding['kind']}|")
+    return kernel if is_of_kernel else "", finding["kind"]
+
+
 def one_per_cause(findings):
     """The findings without what merely follows from another one, and one for each kernel, kind and variable."""
-    kinds = {finding["kind"] for finding in findings}
+    found = {kernel_and_kind(finding) for finding in findings}
     races = {finding["cause"].replace("|race|", "|uninitialised|") for finding in findings if finding["kind"] == "race"}
     kept = {}
     for finding in findings:
         kind, message = finding["kind"], finding["message"]
-        if kind == "failed kernel" and ("out-of-bounds" in kinds and "out of bounds" in message
-                                        or "misaligned" in kinds and "misaligned" in message
-                                        or "stack-overflow" in kinds and "stack overflow" in message):
+        # The access that made this kernel fail.
+        if kind == "failed kernel" and any((kernel_and_kind(finding)[0], why) in found and why.replace("-", " ") in message
+                                           for why in ("out-of-bounds", "misaligned", "stack-overflow")):
             continue
         if kind == "uninitialised" and finding["cause"] in races:
             continue
@@ -409,7 +415,7 @@ def collect(plain, traced, reverse, ignored, limit, leaks_count):
             out["costly"] = costly_lines(traced_result["sites"])
             out["accesses"] = accesses(traced_result["sites"])
             out["requests"] = worst_requests(traced_result["sites"])
-    kinds = {finding["kind"] for finding in found}
+    traced_kinds = {kernel_and_kind(finding) for finding in found}
     if crashed:
         out["crashed"] = crash_line(last, status, hung, limit)
         found.append(finding_of("crash", out["crashed"]))
@@ -417,8 +423,9 @@ def collect(plain, traced, reverse, ignored, limit, leaks_count):
         out["status"] = status
         seen = {finding["message"] for finding in found}
         for finding in result["findings"]:
-            # The traced run names the line of what the plain one only sees afterwards.
-            if finding["message"] in seen or (finding["kind"] in kinds and finding["kind"] != "leak"):
+            # The traced run names the line of what the plain one only sees afterwards. But a kernel that failed there
+            # keeps it from the next ones.
+            if finding["message"] in seen or (kernel_and_kind(finding) in traced_kinds and finding["kind"] != "leak"):
                 continue
             found.append(finding)
         found += unlooked_errors(result, ignored)

@@ -483,13 +483,15 @@ cudaError_t error_of(Fault fault) {
   }
 }
 
-void check_guards(const std::string& kernel) {
+void check_guards(const void* kernel, Place place) {
   for (const auto& [address, buffer] : state().buffers) {
     const std::string& name = buffer.memory.name();
     if (buffer.memory.guards_intact() || !state().damaged.insert(name).second) continue;
-    add_finding("out-of-bounds", kernel + " wrote next to '" + name + "', which has " +
-                                     std::to_string(buffer.memory.bytes()) + " bytes (" +
-                                     buffer.function + " at " + describe(buffer.place) + ")");
+    add_finding("out-of-bounds",
+                "a kernel launched at " + describe(place) + " wrote next to '" + name +
+                    "', which has " + std::to_string(buffer.memory.bytes()) + " bytes (" +
+                    buffer.function + " at " + describe(buffer.place) + ")",
+                "", kernel_name(kernel) + "|out-of-bounds|'" + name);
   }
 }
 
@@ -574,7 +576,7 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
     if (state().kernel_prints) state().order.prints();
   }
   // A traced run names the access itself.
-  if (!tracing_available()) check_guards("a kernel launched at " + describe(place));
+  if (!tracing_available()) check_guards(kernel, place);
 }
 
 // ---- begin and end of the program ----
@@ -711,7 +713,8 @@ void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
   } catch (const std::exception& error) {
     state().failed = true;
     state().fatal = state().of_launch = state().last = error_of(fault_of(error));
-    add_finding("failed kernel", "launched at " + describe(place) + ": " + error.what());
+    add_finding("failed kernel", "launched at " + describe(place) + ": " + error.what(), "",
+                kernel_name(ask(call).kernel) + "|failed kernel|" + describe(place));
   }
 }
 
