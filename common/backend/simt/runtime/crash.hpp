@@ -86,6 +86,9 @@ void install_crash_handler();
 // Where not null: an invalid floating-point operation of a kernel, which traps. True: it goes on.
 inline bool (*on_invalid_operation)(void* context) = nullptr;
 
+// Where not null: what a kernel does that uses this address, where nothing is mapped; "": unknown.
+inline std::string (*describe_unmapped)(const void* address) = nullptr;
+
 // From now on a crash of a kernel is an error of its launch, as on a GPU, and the program goes on.
 void fail_on_crash();
 
