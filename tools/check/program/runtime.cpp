@@ -733,7 +733,7 @@ void set_stack_limit(size_t bytes) {
                         reinterpret_cast<uintptr_t>(&cookbook_program_end)};
   }
   set_stack_limit(limit_of_stack);
-  find_nan = true;
+  find_not_finite = true;
   describe_unmapped = &describe_host_code;
   // The shuffles of this line return zero then.
   if (std::getenv("COOKBOOK_CHECK_ABSENT_ZERO")) {
@@ -1107,6 +1107,26 @@ void note_nan(const char* from, size_t bytes) {
   }
 }
 
+/// Whether these bytes have an infinity: as floats or doubles; with `halves`, where all may be
+/// halves of which none is a NaN, as halves, too.
+bool has_infinity(const char* from, size_t bytes, bool halves) {
+  constexpr uint32_t kSign = 0x80000000, kFloat = 0x7f800000, kDouble = 0x7ff00000;
+  constexpr uint32_t kHalf = 0x7c00;
+  uint32_t before = 1;
+  bool half = false;
+  for (size_t at = 0; at + 4 <= bytes; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, from + at, 4);
+    if ((word & ~kSign) == kFloat || ((word & ~kSign) == kDouble && before == 0)) return true;
+    before = word;
+    for (const uint32_t one : {word & 0x7fff, word >> 16 & 0x7fff}) {
+      half |= one == kHalf;
+      halves = halves && one <= kHalf;
+    }
+  }
+  return half && halves;
+}
+
 cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                       size_t height, cudaMemcpyKind kind, const char* function, Place place,
                       std::optional<cudaStream_t> async = {}) {
@@ -1169,10 +1189,12 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
       break;
     }
   }
-  if (!is_device_side(to)) {
-    for (size_t row = 0; row < height; ++row) {
-      note_nan(static_cast<const char*>(from) + row * from_pitch, width);
-    }
+  for (size_t row = 0; row < height && is_device_side(to) != is_device_side(from); ++row) {
+    const auto* begin = static_cast<const char*>(from) + row * from_pitch;
+    const bool gives = is_device_side(to);
+    bool& infinity = gives ? state().report.infinity_given : state().report.infinity_copied;
+    infinity = infinity || has_infinity(begin, width, !gives);
+    if (!gives) note_nan(begin, width);
   }
   for (size_t row = 0; row < height; ++row) {
     move_bytes(static_cast<char*>(to) + row * to_pitch,

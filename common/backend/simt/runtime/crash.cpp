@@ -164,8 +164,9 @@ void return_to_failure(void* context, char* stack_end) {
 }
 
 void handle(int signal, siginfo_t* info, void* context) {
-  if (signal == SIGFPE && info->si_code == FPE_FLTINV && on_invalid_operation && current_thread &&
-      on_invalid_operation(context)) {
+  const bool is_integer = info->si_code == FPE_INTDIV || info->si_code == FPE_INTOVF;
+  if (signal == SIGFPE && !is_integer && on_floating_point_trap && current_thread &&
+      on_floating_point_trap(context)) {
     return;
   }
   if (!has_parent() && !(current_worker && current_thread)) {
