@@ -2,6 +2,9 @@
 // One small kernel for each kind of mistake, beside a correct one, and what a buffer is called.
 // exit: 1
 // options: --leaks
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
 #include <cmath>
 #include <cstdio>
 
@@ -40,6 +43,24 @@ __global__ void one_short(int* x, int n) {
 // Infinity - infinity; a NaN that comes in is nobody's fault here.
 __global__ void rescale(float* x, float largest) {
   x[threadIdx.x] *= expf(x[threadIdx.x] - largest);  // finds: nan
+}
+
+// Infinities of finite numbers; x is 0.
+__global__ void reciprocal(float* x) {
+  x[threadIdx.x] = 1 / x[threadIdx.x];  // finds: infinity
+}
+__global__ void power(float* x) {
+  x[threadIdx.x] = expf(x[threadIdx.x] + 100);  // finds: infinity
+}
+__global__ void to_half(__half* x) {
+  x[threadIdx.x] = __float2half(__half2float(x[threadIdx.x]) + 65520);  // finds: infinity
+}
+__global__ void to_bfloat16(__nv_bfloat16* x) {
+  x[threadIdx.x] = __float2bfloat16(float(x[threadIdx.x]) + 3.4e38f);  // finds: infinity
+}
+__global__ void times_two(__half* x) {
+  x[threadIdx.x] = __float2half(65519) + x[threadIdx.x];
+  x[threadIdx.x] = x[threadIdx.x] * __float2half(2);  // finds: infinity
 }
 
 template <class T>
@@ -96,6 +117,16 @@ int main() {
   rescale<<<1, 32>>>(f, 0);
   rescale<<<1, 32>>>(f, -INFINITY);
   if (cudaMemcpy(host, f, 128, cudaMemcpyDeviceToHost)) return 1;
+  if (cudaMemset(f, 0, 128)) return 1;
+  reciprocal<<<1, 32>>>(f);
+  if (cudaMemcpy(host, f, 128, cudaMemcpyDeviceToHost) || cudaMemset(f, 0, 128)) return 1;
+  power<<<1, 32>>>(f);
+  if (cudaMemset(f, 0, 128)) return 1;
+  to_half<<<1, 32>>>((__half*)f);
+  if (cudaMemset(f, 0, 128)) return 1;
+  to_bfloat16<<<1, 32>>>((__nv_bfloat16*)f);
+  if (cudaMemset(f, 0, 128)) return 1;
+  times_two<<<1, 32>>>((__half*)f);
   if (cudaMemset(f, 0xff, 128)) return 1;
   rescale<<<1, 32>>>(f, 1);
   reverse<float><<<1, 32, 128>>>(f);

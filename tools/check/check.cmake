@@ -16,10 +16,11 @@ add_custom_target(check DEPENDS cookbook_backend cookbook_program cookbook_progr
 cookbook_json(common -std=gnu++20 -DCOOKBOOK_SIMT=1 -fpermissive -Wno-narrowing -Wno-psabi
   -Wno-unknown-pragmas)
 cookbook_json(plain -O1 ${COOKBOOK_KERNEL_OPTIONS})
+# -fipa-icf would give a kernel the name and the lines of another one with the same code.
 # A function that calls itself is not inlined there: the tracer counts the calls.
 # g++ instruments no access of a copy that it makes itself. As calls, copies count (check.py).
 cookbook_json(traced ${COOKBOOK_KERNEL_OPTIONS} ${COOKBOOK_TRACED_OPTIONS} -DCOOKBOOK_TRACED=1
-  --param=max-inline-insns-recursive-auto=0 --param=max-inline-insns-recursive=0
+  -fno-ipa-icf --param=max-inline-insns-recursive-auto=0 --param=max-inline-insns-recursive=0
   -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -fno-builtin-memcmp)
 set(whole -Wl,--whole-archive)
 set(parts -Wl,--no-whole-archive)

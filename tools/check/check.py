@@ -411,9 +411,10 @@ def collect(plain, traced, reverse, ignored, limit, leaks_count):
                 found.append(finding_of("crash", f"the traced run ended early: {text}"))
         if traced_result:
             found += traced_result["findings"]
-            if not traced_result["nan_copied"]:
-                out["notes"] += [f["message"] for f in found if f["kind"] == "nan"]
-                found = [f for f in found if f["kind"] != "nan"]
+            for kind in ("nan", "infinity"):
+                if not traced_result[f"{kind}_copied"]:
+                    out["notes"] += [f["message"] for f in found if f["kind"] == kind]
+                    found = [f for f in found if f["kind"] != kind]
             out["notes"] += traced_result["advice"]
             out["explanation"] = traced_result["explanation"]
             out["costly"] = costly_lines(traced_result["sites"])

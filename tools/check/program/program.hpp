@@ -52,6 +52,7 @@ struct LaunchSizes {
   cudaStream_t stream = nullptr;
   bool cooperative = false;
   uint3 cluster{1, 1, 1};
+  int polymorphic = 0;  ///< The number of an argument with virtual functions, from 1; 0: none.
 };
 
 /// An argument that is a pointer: its number, from 1, and its value.
@@ -97,10 +98,14 @@ class Launch {
   template <class... A>
   COOKBOOK_SIMT_UNTRACED void operator()(const A&... arguments) && {
     using Call = BoundCall<Body, std::decay_t<A>...>;
-    const Call call{&body_, Arguments<std::decay_t<A>...>(arguments...)};
+    Call call{&body_, Arguments<std::decay_t<A>...>(arguments...)};
     PointerArgument pointers[sizeof...(A) + 1];
     int count = 0, number = 0;
     (note_pointer<std::decay_t<A>>(arguments, ++number, pointers, count), ...);
+    number = 0;
+    ((++number,
+      std::is_polymorphic_v<std::decay_t<A>> ? void(sizes_.polymorphic = number) : void()),
+     ...);
     run(place_, sizes_, KernelCall(&Call::invoke, &call, sizeof(call)), pointers, count);
   }
 

@@ -81,6 +81,7 @@ void write(const Report& report) {
                             {"launches", report.launches},
                             {"large_grid", report.large_grid},
                             {"nan_copied", report.nan_copied},
+                            {"infinity_copied", report.infinity_copied && !report.infinity_given},
                             {"copies", report.copies},
                             {"copied", std::to_string(report.copied)},
                             {"findings", findings},

@@ -27,6 +27,8 @@ struct Report {
   uint64_t launches = 0;
   uint64_t copies = 0, copied = 0;  ///< To the host: their number, and a hash of all.
   bool nan_copied = false;          ///< To the host.
+  bool infinity_copied = false;     ///< To the host.
+  bool infinity_given = false;      ///< By the host.
   bool large_grid = false;          ///< One of more blocks than the device has SMs.
   int status = 0;                   ///< That the program exits with.
   std::string crash;                ///< How host code ended the program, if it did.

@@ -30,6 +30,7 @@
 #include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/scheduler.hpp"
 #include "tools/check/program/asking.hpp"
+#include "tools/check/program/host_code.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
 #include "tools/check/program/library_call.hpp"
@@ -344,6 +345,21 @@ bool is_device_side(const void* pointer) {
   return (buffer && buffer->owner != Owner::pinned) || find_variable(pointer);
 }
 
+/// Memory that only kernels read and write.
+bool is_of_device(const void* pointer) {
+  if (const Buffer* buffer = find_buffer(pointer)) return buffer->owner == Owner::device;
+  const Variable* variable = find_variable(pointer);
+  return variable && variable->kind != DeviceVariable::managed;
+}
+
+void move_bytes(void* to, const void* from, size_t bytes) {
+  const bool to_device = is_of_device(to), from_device = is_of_device(from);
+  if (from_device && !to_device) note_device_code(from, bytes);
+  std::memmove(to, from, bytes);
+  if (to_device && !from_device) hide_host_code(to, bytes, to);
+  if (from_device && !to_device) show_host_code(to, bytes, from);
+}
+
 cudaError_t check_copy(const void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                        const char* function, Place place) {
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) {
@@ -522,6 +538,39 @@ std::string wrong_argument(const void* pointer) {
   return freed.empty() ? "a pointer to host memory" : freed;
 }
 
+/// While one lives, a kernel runs: of its arguments and what the host shares with it, host code is
+/// hidden.
+class HiddenHostCode {
+ public:
+  explicit HiddenHostCode(const KernelCall& call) {
+    hide(const_cast<void*>(call.arguments), call.argument_bytes);
+    for (const auto& [address, buffer] : state().buffers) {
+      if (buffer.owner != Owner::device) hide(buffer.memory.data(), buffer.memory.bytes());
+    }
+    for (const auto& [begin, bytes] : state().registered) {
+      hide(reinterpret_cast<void*>(begin), bytes);
+    }
+  }
+  ~HiddenHostCode() {
+    for (const auto& [at, bytes] : hidden_) {
+      note_device_code(at, bytes);
+      show_host_code(at, bytes, at);
+    }
+  }
+  HiddenHostCode(const HiddenHostCode&) = delete;
+  HiddenHostCode& operator=(const HiddenHostCode&) = delete;
+
+ private:
+  void hide(void* at, size_t bytes) {
+    static size_t left = size_t{1} << 30;  // of all launches: it takes time
+    if (bytes > left) return;
+    left -= bytes;
+    hide_host_code(at, bytes, at);
+    hidden_.push_back({at, bytes});
+  }
+  std::vector<std::pair<void*, size_t>> hidden_;
+};
+
 // Set by what rewrite.py puts in front of a program with cooperative launches.
 bool uses_cooperative_shared = false;
 
@@ -563,6 +612,13 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
                                                 std::to_string(pointers[i].number) + " of " +
                                                 kernel_name(kernel) + " is " + wrong);
   }
+  if (sizes.polymorphic != 0) {
+    add_finding("host code",
+                "argument " + std::to_string(sizes.polymorphic) + " of " + kernel_name(kernel) +
+                    ", launched at " + describe(place) +
+                    ", is an object with virtual functions, which CUDA does not allow",
+                "let a kernel construct the object, by new or placement new, and take a pointer");
+  }
   const uint3 shape = cluster.x != 0 ? cluster : sizes.cluster;
   LaunchConfig config{sizes.grid, sizes.block, sizes.shared_bytes,
                       static_cast<int>(shape.x * shape.y * shape.z), sizes.cooperative};
@@ -582,6 +638,7 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
     const Ordered ordered(sizes.stream,
                           "the launch of " + kernel_name(kernel) + " at " + describe(place));
     state().kernel_prints = false;
+    const HiddenHostCode hidden(call);
     detail::launch_kernel(kernel, config, call);
     if (state().kernel_prints) state().order.prints();
   }
@@ -686,7 +743,8 @@ void set_stack_limit(size_t bytes) {
                         reinterpret_cast<uintptr_t>(&cookbook_program_end)};
   }
   set_stack_limit(limit_of_stack);
-  find_nan = true;
+  find_not_finite = true;
+  describe_unmapped = &describe_host_code;
   // The shuffles of this line return zero then.
   if (std::getenv("COOKBOOK_CHECK_ABSENT_ZERO")) {
     absent_lane_value = [](void* pc) -> uint64_t {
@@ -723,8 +781,11 @@ void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
   } catch (const std::exception& error) {
     state().failed = true;
     state().fatal = state().of_launch = state().last = error_of(fault_of(error));
-    add_finding("failed kernel", "launched at " + describe(place) + ": " + error.what(), "",
-                kernel_name(ask(call).kernel) + "|failed kernel|" + describe(place));
+    const char* const remedy = remedy_of_host_code();
+    const std::string kind = remedy != nullptr ? "host code" : "failed kernel";
+    add_finding(kind, "launched at " + describe(place) + ": " + error.what(),
+                remedy != nullptr ? remedy : "",
+                kernel_name(ask(call).kernel) + "|" + kind + "|" + describe(place));
   }
 }
 
@@ -820,7 +881,7 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
     Ordered::use(target, bytes, true);
   }
   state().order.wait_for(Ordered::own(nullptr));
-  std::memcpy(target, source, bytes);
+  move_bytes(target, source, bytes);
   return cudaSuccess;
 }
 
@@ -1056,6 +1117,26 @@ void note_nan(const char* from, size_t bytes) {
   }
 }
 
+/// Whether these bytes have an infinity: as floats or doubles; with `halves`, where all may be
+/// halves of which none is a NaN, as halves, too.
+bool has_infinity(const char* from, size_t bytes, bool halves) {
+  constexpr uint32_t kSign = 0x80000000, kFloat = 0x7f800000, kDouble = 0x7ff00000;
+  constexpr uint32_t kHalf = 0x7c00;
+  uint32_t before = 1;
+  bool half = false;
+  for (size_t at = 0; at + 4 <= bytes; at += 4) {
+    uint32_t word;
+    std::memcpy(&word, from + at, 4);
+    if ((word & ~kSign) == kFloat || ((word & ~kSign) == kDouble && before == 0)) return true;
+    before = word;
+    for (const uint32_t one : {word & 0x7fff, word >> 16 & 0x7fff}) {
+      half |= one == kHalf;
+      halves = halves && one <= kHalf;
+    }
+  }
+  return half && halves;
+}
+
 cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width,
                       size_t height, cudaMemcpyKind kind, const char* function, Place place,
                       std::optional<cudaStream_t> async = {}) {
@@ -1118,14 +1199,16 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
       break;
     }
   }
-  if (!is_device_side(to)) {
-    for (size_t row = 0; row < height; ++row) {
-      note_nan(static_cast<const char*>(from) + row * from_pitch, width);
-    }
+  for (size_t row = 0; row < height && is_device_side(to) != is_device_side(from); ++row) {
+    const auto* begin = static_cast<const char*>(from) + row * from_pitch;
+    const bool gives = is_device_side(to);
+    bool& infinity = gives ? state().report.infinity_given : state().report.infinity_copied;
+    infinity = infinity || has_infinity(begin, width, !gives);
+    if (!gives) note_nan(begin, width);
   }
   for (size_t row = 0; row < height; ++row) {
-    std::memmove(static_cast<char*>(to) + row * to_pitch,
-                 static_cast<const char*>(from) + row * from_pitch, width);
+    move_bytes(static_cast<char*>(to) + row * to_pitch,
+               static_cast<const char*>(from) + row * from_pitch, width);
     simt::mark_written(static_cast<char*>(to) + row * to_pitch, width);
   }
   return cudaSuccess;

@@ -26,12 +26,19 @@ namespace cookbook::simt {
   return __builtin_bit_cast(float, bits);
 }
 
+// The bits of infinity, for a magnitude that is too large. A finite one overflows here as it does
+// in the conversion on a GPU, so a trap sees it.
+COOKBOOK_SIMT_UNTRACED constexpr uint16_t infinity(uint32_t magnitude, uint16_t bits) {
+  if (__builtin_is_constant_evaluated()) return bits;
+  return static_cast<uint16_t>(float_bits(bits_float(magnitude) * 0x1p127f) >> 16) & bits;
+}
+
 COOKBOOK_SIMT_UNTRACED constexpr uint16_t float_to_half_bits(float value) {
   const uint32_t bits = float_bits(value);
   const uint32_t sign = (bits >> 16) & 0x8000u;
   uint32_t magnitude = bits & 0x7fffffffu;
-  if (magnitude > 0x7f800000u) return 0x7fff;                                  // NaN
-  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // >= 65520: infinity
+  if (magnitude > 0x7f800000u) return 0x7fff;  // NaN
+  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | infinity(magnitude, 0x7c00u));
   if (magnitude < 0x38800000u) {  // below 2^-14: subnormal
     // Adding 0.5 aligns the value so that the adder itself rounds to multiples of 2^-24.
     const uint32_t aligned = float_bits(bits_float(magnitude) + 0.5f);
@@ -51,8 +58,11 @@ COOKBOOK_SIMT_UNTRACED constexpr float half_bits_to_float(uint16_t bits) {
 }
 
 COOKBOOK_SIMT_UNTRACED constexpr uint16_t float_to_bf16_bits(float value) {
-  const uint32_t bits = float_bits(value);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fff;
+  const uint32_t bits = float_bits(value), magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return 0x7fff;
+  if (magnitude >= 0x7f7f8000u) {
+    return static_cast<uint16_t>((bits >> 16 & 0x8000u) | infinity(magnitude, 0x7f80u));
+  }
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
 

@@ -101,7 +101,9 @@ void record_crash(int signal, const siginfo_t* info, const void* context) {
                                                   stack < address + kFrameBytes;
   }
   void* frames[CrashRecord::kMaxFrames];
-  const int count = walk_stack(frames, CrashRecord::kMaxFrames, true);
+  // The unwinder would read code that is not there.
+  const bool has_code = signal != SIGSEGV || reinterpret_cast<uintptr_t>(info->si_addr) != pc;
+  const int count = has_code ? walk_stack(frames, CrashRecord::kMaxFrames, true) : 0;
   if (count > 1) {
     std::copy(frames, frames + count, crash.frames);
     crash.frame_count = count;
@@ -133,7 +135,12 @@ bool fails_on_crash = false;
   const CrashRecord& crash = *record;
   record->end = End::none;
   std::string text = describe_signal(crash);
-  if (crash.stack_overflow) {
+  const std::string known = describe_unmapped && crash.has_address && !crash.stack_overflow
+                                ? describe_unmapped(crash.address)
+                                : "";
+  if (!known.empty()) {
+    text = known;
+  } else if (crash.stack_overflow) {
     text += fmt::format(", more than the {} KB that a thread has here,", stack_bytes() >> 10);
   } else if (crash.signal != SIGFPE && crash.has_address) {
     text += fmt::format(", {}", crash.address);
@@ -157,8 +164,9 @@ void return_to_failure(void* context, char* stack_end) {
 }
 
 void handle(int signal, siginfo_t* info, void* context) {
-  if (signal == SIGFPE && info->si_code == FPE_FLTINV && on_invalid_operation && current_thread &&
-      on_invalid_operation(context)) {
+  const bool is_integer = info->si_code == FPE_INTDIV || info->si_code == FPE_INTOVF;
+  if (signal == SIGFPE && !is_integer && on_floating_point_trap && current_thread &&
+      on_floating_point_trap(context)) {
     return;
   }
   if (!has_parent() && !(current_worker && current_thread)) {

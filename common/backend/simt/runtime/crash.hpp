@@ -83,8 +83,11 @@ uint64_t time_limit();
 // for this OS thread; on the others it names all but a stack overflow.
 void install_crash_handler();
 
-// Where not null: an invalid floating-point operation of a kernel, which traps. True: it goes on.
-inline bool (*on_invalid_operation)(void* context) = nullptr;
+// Where not null: a floating-point operation of a kernel that traps. True: it goes on.
+inline bool (*on_floating_point_trap)(void* context) = nullptr;
+
+// Where not null: what a kernel does that uses this address, where nothing is mapped; "": unknown.
+inline std::string (*describe_unmapped)(const void* address) = nullptr;
 
 // From now on a crash of a kernel is an error of its launch, as on a GPU, and the program goes on.
 void fail_on_crash();

@@ -135,8 +135,8 @@ inline void (*observe_host_access)(uintptr_t address, size_t bytes, bool writes,
 /// Whether traced runs keep the worst request of each site, with its addresses.
 inline bool keep_requests = false;
 
-/// Whether traced runs look for what makes a NaN of numbers.
-inline bool find_nan = false;
+/// Whether traced runs look for what makes a NaN of numbers, or an infinity of finite ones.
+inline bool find_not_finite = false;
 
 /// What traced executables add, and register by a static initialiser. Null in plain ones.
 struct TracerBackend {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/backend/simt/runtime/crash.hpp"
 #include "common/backend/simt/runtime/fail.hpp"
 #include "common/backend/simt/tracer/library_code.hpp"
 #include "common/backend/simt/tracer/worker_tracer.hpp"
@@ -129,6 +130,7 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
     if (!reads || allocation != nullptr || is_red_zone(address)) break;
     if (image.contains(address)) return {};
   }
+  if (describe_unmapped && !describe_unmapped(pointer).empty()) return {};  // the crash says more
   check_alignment(thread, access);  // a GPU looks at that first
   const Allocation* near =
       allocation != nullptr ? allocation : find_nearest_allocation(address, kGuardBytes);

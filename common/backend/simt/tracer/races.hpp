@@ -57,6 +57,7 @@ enum class Kind : uint8_t {
   registers_pending,  ///< A variable that tcgen05.ld will write is read.
   absent_lane,
   not_a_number,
+  infinity,  ///< Of finite numbers.
   overflow,
   recursion,  ///< Deeper than the stack of a GPU's thread.
   global_uninitialised,

@@ -44,6 +44,7 @@ const char* kind_name(Kind kind) {
     case Kind::recursion: return "stack-overflow";
     case Kind::absent_lane: return "absent-lane";
     case Kind::not_a_number: return "nan";
+    case Kind::infinity: return "infinity";
     case Kind::unordered_sums: return "runs-differ";
     case Kind::tensor_before:
     case Kind::tensor_after: return "tensor-fence";
@@ -210,6 +211,9 @@ std::string describe(Kind kind, const Occurrence& found, const std::string& earl
           later_line, in_block);
     case Kind::not_a_number:
       return fmt::format("{} computes a NaN of numbers at {}{}", later, later_line, in_block);
+    case Kind::infinity:
+      return fmt::format("{} computes an infinity of finite numbers at {}: {}{}", later, later_line,
+                         found.detail, in_block);
     case Kind::absent_lane:
       return fmt::format("{} shuffles at {} from {}: the value is undefined{}", later, later_line,
                          found.detail, in_block);

@@ -61,11 +61,11 @@ void WorkerTracer::begin_group(Group& group) {
     open_volatile_loads_ = 0;
   }
   make_current(this);
-  trap_invalid(true);
+  trap_not_finite(true);
 }
 
 void WorkerTracer::end_group(bool abandoned) {
-  trap_invalid(false);
+  trap_not_finite(false);
   finish_store();
   make_current(nullptr);
   if (!abandoned) detector_.check_exits();

@@ -53,6 +53,7 @@ class WorkerTracer final : public SyncTracer,
   }
   void overflow(const std::string& operation, void* pc);
   void not_a_number(void* pc);
+  void infinity(const char* why, void* pc);
   /// The current thread is most_calls deep.
   void deep_recursion();
 
@@ -150,7 +151,7 @@ class WorkerTracer final : public SyncTracer,
   static void make_current(WorkerTracer* tracer);
 
   /// For this OS thread, where find_nan asks for it.
-  static void trap_invalid(bool on);
+  static void trap_not_finite(bool on);
 
   struct TableEntry {
     SiteKey key;
