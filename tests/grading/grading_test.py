@@ -90,13 +90,13 @@ class Lint(unittest.TestCase):
 
     def test_no_text_takes_long(self):
         """Each of these took minutes, or ends in a refusal at once."""
-        began = time.monotonic()
+        began = time.process_time()
         for text, part in (('\\"' * 50000, "character"), ("\n" * 200000, ""), ("[" * 200000, "an attribute"), ("/*" * 100000, "not closed"),
                            ("int " + "a" * 200000 + ";", "200,000 characters"), ("#\n" * 100000, "`#`")):
             found = lint.lint(text)
             self.assertIn(part, found[0][1] if found else "")
             lint.without_includes(text), lint.includes_in(text), lint.tags_of(text)
-        self.assertLess(time.monotonic() - began, 20)
+        self.assertLess(time.process_time() - began, 20)
 
     def test_no_spelling_passes(self):
         """Few here; tests/grading/lint_fuzz.py 10000 tries many, and compiles them."""
