@@ -435,6 +435,21 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
         if (x == lane) v = tile[x][slot<C>(x, y)];
       }
       out[col * shape.out_pitch + row] = v;""")), 0, 0, "few lanes of a warp access memory at a time, so the ratio says nothing, at line 50"),
+    # Each bank has eight lanes, and these take turns: all requests are ideal, and there are eight times as many.
+    "eight_take_turns": (change(GIVEN, ("int /*row*/, int col", "int row, int col"), ("return col;", "return (col + row / 8) % C::kTile;"),
+                                ("      out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];", """      float v = 0;
+      for (int turn = 0; turn < 8; ++turn) {
+        if (x % 8 == turn) v = tile[x][slot<C>(x, y)];
+      }
+      out[col * shape.out_pitch + row] = v;""")), 0, 0, "few lanes of a warp access memory at a time, so the ratio says nothing, at line 50"),
+    "two_take_turns": (change(GIVEN, ("int /*row*/, int col", "int row, int col"), ("return col;", "return (col + row / 2) % C::kTile;"),
+                              ("      out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];", """      float v = 0;
+      if (x % 2 == 0) {
+        v = tile[x][slot<C>(x, y)];
+      } else {
+        v = tile[x][slot<C>(x, y)];
+      }
+      out[col * shape.out_pitch + row] = v;""")), 0, 0, "few lanes of a warp"),
     "empty_blocks": (change(with_kernel("  if (blockIdx.y > 0) return;", text=GIVEN),
                             ("{tile_grid(shape, Config::kTile, Config::kTile), dim3", "{dim3(tile_grid(shape, Config::kTile, "
                              "Config::kTile).x, 9), dim3")), 0, 0, "no more than the part"),
