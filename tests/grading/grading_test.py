@@ -432,20 +432,31 @@ class Sandbox(unittest.TestCase):
                         objects.output_of(reads)
 
     def test_nothing_is_graded_where_namespaces_are_forbidden(self):
-        """As on a stock Ubuntu 24.04: what starts bwrap and unshare fails. The refusal says what to do."""
-        with tempfile.TemporaryDirectory() as name:
-            for program in ("bwrap", "env", "setpriv"):
-                (Path(name) / program).write_text("#!/bin/sh\nexit 1\n")
-                (Path(name) / program).chmod(0o755)
-            found = subprocess.run([sys.executable, "-c", "import sandbox; print(sandbox.kind_of_sandbox())"], text=True,
-                                   capture_output=True, cwd=HERE.parents[1] / "tools/grading",
-                                   env={"PATH": f"{name}:{os.environ['PATH']}"}).stdout
-        self.assertEqual(found, "limits\n")
+        """As on a stock Ubuntu 24.04: a step of bwrap and of unshare fails, whichever it is."""
+        for step in ("CLONE_NEWUSER", "mount", "pivot_root", "umount2"):
+            with self.subTest(step):
+                found = subprocess.run([sys.executable, HERE / "stand_ins/forbid.py", step, sys.executable, "-c",
+                                        "import sandbox; print(sandbox.kind_of_sandbox())"], text=True, capture_output=True,
+                                       cwd=HERE.parents[1] / "tools/grading")
+                self.assertEqual((found.stdout, found.stderr), ("limits\n", ""))
+
+    def test_what_to_install_is_said(self):
         guide = (HERE.parents[1] / "docs/teaching.md").read_text()
-        for part in ("apt-get install bubblewrap", "--no-sandbox"):
-            self.assertIn(part, sandbox.NO_SANDBOX)
-            self.assertIn(part, guide)
-        self.assertIn("apparmor_parser", guide)
+
+        def said(installed, **settings):
+            with unittest.mock.patch.object(sandbox, "setting", lambda name: settings.get(name.split("/")[1], "")), \
+                    unittest.mock.patch.object(sandbox.shutil, "which", lambda program: installed):
+                return sandbox.no_sandbox()
+        ubuntu = said(True, apparmor_restrict_unprivileged_userns="1")
+        for command in ("sudo apt-get install bubblewrap apparmor-profiles", "sudo cp /usr/share/", "sudo apparmor_parser -r /etc/"):
+            self.assertIn(f"\n  {command}", ubuntu)
+        for _, _, commands in sandbox.FORBIDS[:1]:
+            self.assertIn("\n".join(commands), guide)
+        self.assertIn("\n  sudo sysctl user.max_user_namespaces=15000\n", said(True, max_user_namespaces="0", unprivileged_userns_clone="1"))
+        self.assertIn("\n  sudo apt-get install bubblewrap\n", said(False, apparmor_restrict_unprivileged_userns="0"))
+        self.assertIn("a container may", said(True))
+        self.assertIn("--no-sandbox", ubuntu)
+        self.assertEqual(sandbox.setting("kernel/no_such_setting"), "")
 
     def test_helpers_have_limits(self):
         with self.assertRaises(RuntimeError):

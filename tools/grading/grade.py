@@ -496,7 +496,7 @@ def grade_class(argv):
                 raise BadAssignment("--slurm is for kernels: files of answers are compared here")
             return answers.grade_class(to_read, found, arguments.build, caller / arguments.out if arguments.out else None)
         if sandbox.kind_of_sandbox() == "limits" and not arguments.no_sandbox:
-            raise BadAssignment(sandbox.NO_SANDBOX)
+            raise BadAssignment(sandbox.no_sandbox())
         builder = build.Builder(arguments.build, assignment)
         builder.prepare()
         timing = None
