@@ -122,6 +122,19 @@ HONEST = {
                                     (" out, Shape shape)", " out, Shape shape, Turn turn, int free)"), (".out, shape);", ".out, shape, Turn{0}, 0);"),
                                     (X, X + "\n  const int module = turn.by, exit = free;\n  if (module + exit == 1) return;  // (really??)")),
                              100, 100, ""),
+    # Calls by pointer, by table and of itself.
+    "right_by_pointers": (change(RIGHT, ("template <class C>\n__global__", """__device__ int one(int a, int b) { return (a + b) % 32; }
+__device__ int other(int a, int b) { return b == 0 ? a : 1 + other(a, b - 1); }
+using Turn = int (*)(int, int);
+struct Any {
+  virtual __device__ int of(int a) const = 0;
+};
+struct Mine : Any {
+  __device__ int of(int a) const override { return a; }
+};
+template <class C>
+__global__"""), (X, X + "\n  const Mine mine;\n  const Any* volatile where = &mine;\n  const Any* any = where;\n  const Turn turns[2] = {one, other};"),
+                                 (LOAD, "= tile[any->of(x)][turns[shape.rows < 0](x, y) + other(0, y & 3) - (y & 3)]")), 100, 100, ""),
     "right_in_a_folder": ({"transpose.cuh": change(RIGHT, ("% C::kTile", "& (C::kTile - 1)")), "notes.txt": "hello"},
                           100, 100, ""),
     "right_windows": (RIGHT.replace("\n", "\r\n"), 100, 100, ""),
@@ -402,6 +415,15 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
                           "which only kernels may"),
     "launches_in_a_kernel": (with_kernel("  if (gridDim.z == 1) launch(conflict_free_transpose<C>, {dim3(1, 1, 2), dim3(32, 8)}, "
                                          "Stream{}, in, out, shape);"), 0, 0, "cannot launch a kernel"),
+    # Jumps to code behind a hook, or of the program that counts.
+    "calls_behind_a_hook": (change(GIVEN, ("template <class C>\n__global__", "__device__ __noinline__ float value_of(const float* p) { return *p; "
+                                           "}\ntemplate <class C>\n__global__"),
+                                   (LOAD, "= reinterpret_cast<float (*)(const float*)>(reinterpret_cast<std::uintptr_t>(&value_of) + 24)(&tile"
+                                    "[x][slot<C>(x, y)])")), 0, 0, "a call of what is no function of the submission in a kernel"),
+    "plan_calls_the_backend": (with_run("    reinterpret_cast<void (*)(bool)>(reinterpret_cast<std::uintptr_t>(&device_info) + 64)(true);"),
+                               0, 0, "a call of what is no function of the submission in host code"),
+    "returns_elsewhere": (with_kernel("  std::uintptr_t one = threadIdx.x;\n  std::uintptr_t* stack = &one;\n  for (int i = 1; i < 12; ++i) "
+                                      "stack[i] += 5;\n  if (one == 77) return;"), 0, 0, "a return to where no call came from"),
     # Accesses that do nothing bring a ratio closer; blocks that do nothing change none.
     "dilutes_a_ratio": (change(GIVEN, ("  __syncthreads();", """  __syncthreads();
   float more = 0;
@@ -413,6 +435,21 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
         if (x == lane) v = tile[x][slot<C>(x, y)];
       }
       out[col * shape.out_pitch + row] = v;""")), 0, 0, "few lanes of a warp access memory at a time, so the ratio says nothing, at line 50"),
+    # Each bank has eight lanes, and these take turns: all requests are ideal, and there are eight times as many.
+    "eight_take_turns": (change(GIVEN, ("int /*row*/, int col", "int row, int col"), ("return col;", "return (col + row / 8) % C::kTile;"),
+                                ("      out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];", """      float v = 0;
+      for (int turn = 0; turn < 8; ++turn) {
+        if (x % 8 == turn) v = tile[x][slot<C>(x, y)];
+      }
+      out[col * shape.out_pitch + row] = v;""")), 0, 0, "few lanes of a warp access memory at a time, so the ratio says nothing, at line 50"),
+    "two_take_turns": (change(GIVEN, ("int /*row*/, int col", "int row, int col"), ("return col;", "return (col + row / 2) % C::kTile;"),
+                              ("      out[col * shape.out_pitch + row] = tile[x][slot<C>(x, y)];", """      float v = 0;
+      if (x % 2 == 0) {
+        v = tile[x][slot<C>(x, y)];
+      } else {
+        v = tile[x][slot<C>(x, y)];
+      }
+      out[col * shape.out_pitch + row] = v;""")), 0, 0, "few lanes of a warp"),
     "empty_blocks": (change(with_kernel("  if (blockIdx.y > 0) return;", text=GIVEN),
                             ("{tile_grid(shape, Config::kTile, Config::kTile), dim3", "{dim3(tile_grid(shape, Config::kTile, "
                              "Config::kTile).x, 9), dim3")), 0, 0, "no more than the part"),

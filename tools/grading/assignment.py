@@ -141,7 +141,7 @@ class Assignment:
 
     def tagged_lines(self, spliced, parts):
         """{tag: {file: lines}}. Marks are the teacher's: where one is in a student's part, every line of that part has it,
-        but those that the teacher has marked otherwise."""
+        also one that the teacher has marked otherwise: in a lambda it could load anything."""
         found = {}
 
         def mark(tag, file, line):
@@ -158,12 +158,8 @@ class Assignment:
         for (first, part), theirs in zip(parts, region_texts(self.text) if self.regions else []):
             for tag in lint.tags_of(theirs):
                 found.setdefault(tag, {})["/usr/"] = []
-                of_others = [row.strip() for row in theirs.split("\n") if lint.tags_of(row) and tag not in lint.tags_of(row)]
-                for i, row in enumerate(part.split("\n")):
-                    if row.strip() in of_others:  # as often as it stands in the teacher's version
-                        of_others.remove(row.strip())
-                    else:
-                        mark(tag, self.file.name, first + i)
+                for i in range(part.count("\n") + 1):
+                    mark(tag, self.file.name, first + i)
         return found
 
 

@@ -147,19 +147,23 @@ def distances(outcome):
     return found
 
 
-# Of the bytes that a request has in the part as it was handed out: below, lanes of a warp take turns.
-LEAST_WIDTH = 1 / 8
+# Of the lanes and the bytes that a request has in the part as it was handed out. Of a conflict, the fewest turns are two,
+# and each has half: at more, nobody takes turns. Fewer lanes with more bytes each, or less of both at some sizes only, is
+# another way to move the data.
+OF_TURNS = 1 / 2
 
 
 def without_turns(outcome, given):
-    """The outcome in which no claim about a ratio holds only because a few lanes at a time access memory."""
+    """The outcome in which no claim about a ratio holds only because lanes that conflict access memory in turns."""
     def widths(of):
-        return [(check["claim"], check["bytes_per_request"]) for check in of.get("checks", []) if "bytes_per_request" in check]
-    least = {}
-    for claim, width in widths(given):
-        least[claim] = min(width * LEAST_WIDTH, least.get(claim, math.inf))
+        return {(check["claim"], *check["size"]): (check["lanes_per_request"], check["bytes_per_request"])
+                for check in of.get("checks", []) if "bytes_per_request" in check}
+    before = widths(given)
+    mine = widths(outcome)
     for check in outcome.get("checks", []):
-        if check["step"] == "claims" and check["passed"] and check.get("bytes_per_request", math.inf) < least.get(check["claim"], 0):
+        at = (check.get("claim"), *check.get("size", ()))
+        if check["step"] == "claims" and check["passed"] and at in mine and at in before and \
+                all(one <= OF_TURNS * other for one, other in zip(mine[at], before[at])):
             said = "few lanes of a warp access memory at a time, so the ratio says nothing"
             check.update(passed=False, property=said, reason=f"{said}, at line {check['line']}" if "line" in check else said)
             check.pop("distance", None)
@@ -492,7 +496,7 @@ def grade_class(argv):
                 raise BadAssignment("--slurm is for kernels: files of answers are compared here")
             return answers.grade_class(to_read, found, arguments.build, caller / arguments.out if arguments.out else None)
         if sandbox.kind_of_sandbox() == "limits" and not arguments.no_sandbox:
-            raise BadAssignment(sandbox.NO_SANDBOX)
+            raise BadAssignment(sandbox.no_sandbox())
         builder = build.Builder(arguments.build, assignment)
         builder.prepare()
         timing = None

@@ -287,22 +287,25 @@ std::optional<double> distance_of(const Claim& claim, const ClaimResult& found,
   return excess;
 }
 
-// Such a claim also holds where one lane at a time takes part: the grade compares the bytes per
-// request with those of the part as it was handed out. `line`: of the fewest.
+// Such a claim also holds where lanes that conflict take turns: the grade compares the lanes and
+// the bytes per request with those of the part as it was handed out. `line`: of the fewest bytes.
 void add_width(json& more, const Claim& claim, const simt::Trace& trace, const std::string& file,
                const IsTagged& is_tagged) {
   if (claim.metric == Metric::requests || claim.metric == Metric::bytes) return;
-  double bytes = 0, requests = 0, fewest = std::numeric_limits<double>::infinity();
+  double bytes = 0, lanes = 0, requests = 0, fewest = std::numeric_limits<double>::infinity();
   for (const simt::AccessSite& site : trace.sites) {
     if (!is_about(claim, site, is_tagged) || site.requests == 0) continue;
     bytes += static_cast<double>(site.bytes);
+    lanes += static_cast<double>(site.lanes);
     requests += static_cast<double>(site.requests);
     const double width = static_cast<double>(site.bytes) / static_cast<double>(site.requests);
     if (width >= fewest || !site.file.ends_with("/" + file)) continue;
     fewest = width;
     more["line"] = site.line;
   }
-  if (requests > 0) more["bytes_per_request"] = bytes / requests;
+  if (requests == 0) return;
+  more["bytes_per_request"] = bytes / requests;
+  more["lanes_per_request"] = lanes / requests;
 }
 
 void Grader::check_claims(const Task& task, const AnyProblem& problem, const json* trace) {

@@ -40,7 +40,7 @@ MATHEMATICS = re.compile(r"""
   """, re.VERBOSE)
 # What g++ adds without being asked: instrumentation, unwinding, copies of structs.
 COMPILER = re.compile(r"""
-  (?: __tsan_(?!acquire|release|mutex|create|switch|set|get|destroy)\w+ | __sanitizer_cov_trace_pc | __ubsan_handle_\w+
+  (?: __fentry__ | __x86_(?:return|indirect)_thunk\w* | __tsan_(?!acquire|release|mutex|create|switch|set|get|destroy)\w+ | __sanitizer_cov_trace_pc | __ubsan_handle_\w+
   | _Unwind_Resume | __gxx_personality_v0 | __cxa_(?:begin|end)_catch | __cxa_call_terminate | __cxa_guard_\w+
   | _GLOBAL_OFFSET_TABLE_ | __tls_get_addr | __tls_init | mem(?:cpy|set|move|cmp) | __stack_chk_fail
   | std::terminate\(\) | std::__throw_\w+\(.*\) | __assert_fail | __dso_handle )""", re.VERBOSE)

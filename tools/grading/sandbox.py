@@ -160,9 +160,33 @@ def limited(command, seconds=60, memory_mb=4096, file_mb=256):
 KINDS = {"bubblewrap": "bubblewrap (no network, own processes, nothing writable but its memory)",
          "namespaces": "namespaces by unshare (no network, own processes, nothing writable but its memory)",
          "limits": "limits only: NO sandbox; what was submitted can read and write what you can"}
-NO_SANDBOX = ("no sandbox works here, so nothing is graded: apt-get install bubblewrap; where it is installed, this system "
-              "forbids the namespaces of ordinary users, and docs/teaching.md says how to allow them. --no-sandbox grades "
-              "without one: only submissions that you trust")
+# (a setting below /proc/sys, its value that forbids the namespaces of ordinary users, what allows them)
+FORBIDS = (
+    ("kernel/apparmor_restrict_unprivileged_userns", "1", [  # Ubuntu 24.04
+        "sudo apt-get install bubblewrap apparmor-profiles",
+        "sudo cp /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/",
+        "sudo apparmor_parser -r /etc/apparmor.d/bwrap-userns-restrict"]),
+    ("kernel/unprivileged_userns_clone", "0", ["sudo sysctl kernel.unprivileged_userns_clone=1"]),
+    ("user/max_user_namespaces", "0", ["sudo sysctl user.max_user_namespaces=15000"]))
+
+
+def setting(name, below=pathlib.Path("/proc/sys")):
+    try:
+        return (below / name).read_text().strip()
+    except OSError:
+        return ""
+
+
+def no_sandbox():
+    """Why nothing is graded, and the commands that change that."""
+    todo = [line for name, value, lines in FORBIDS if setting(name) == value for line in lines]
+    if not shutil.which("bwrap") and not any("bubblewrap" in line for line in todo):
+        todo.insert(0, "sudo apt-get install bubblewrap")
+    if not todo:
+        todo = ["(apt-get install bubblewrap is done, and no setting of this system forbids namespaces: a container may, which is started",
+                "with --security-opt seccomp=unconfined --security-opt apparmor=unconfined then)"]
+    return "\n".join(["no sandbox works here, so nothing is graded. What allows one:", *(f"  {line}" for line in todo),
+                      "docs/teaching.md says why. --no-sandbox grades without one: only submissions that you trust"])
 
 
 def describe():

@@ -9,6 +9,7 @@
 namespace cookbook::simt {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AccessSite, kernel, file, line, space, op, buffer, requests,
-                                   sectors, ideal_sectors, wavefronts, ideal_wavefronts, bytes)
+                                   lanes, sectors, ideal_sectors, wavefronts, ideal_wavefronts,
+                                   bytes)
 
 }  // namespace cookbook::simt

@@ -34,7 +34,9 @@ struct Config : swizzled::Config<bf16> {
 #pragma unroll
     for (int j = 0; j < C::kMmaN; j += 2) {
       std::uint32_t pair[4] = {};  // two neighbouring n8 fragments
+      // >>> your part
       // Your code here: one ldmatrix_x4_trans. End its line with the tag: // [b]
+      // <<< your part
       b[j][0] = pair[0], b[j][1] = pair[1];
       b[j + 1][0] = pair[2], b[j + 1][1] = pair[3];
     }
