@@ -51,6 +51,7 @@ class Program:
     edits: tuple = ()   # (pattern, replacement) in the sources
     true: tuple = ()    # (pattern, why): findings that are bugs of the program
     skip: str = ""      # why it is not run
+    files: dict = field(default_factory=dict)  # small inputs in place of those that are not in the checkout: name -> bytes
     home: Path = None   # its folder, if that is not the first source's
 
 
@@ -173,19 +174,26 @@ def folder_like(program, build):
         top.mkdir(parents=True)
         return top, program.sources
     at = top / home.parent.name / home.name
-    at.mkdir(parents=True)
-    for sibling in home.parent.iterdir():
-        if sibling.name != at.name:
-            (at.parent / sibling.name).symlink_to(sibling)
-    for entry in home.iterdir():
-        if program.edits and entry.is_file() and entry.suffix in TEXTS:
-            text = entry.read_text(errors="replace")
-            for pattern, by in program.edits:
-                text = re.sub(pattern, by, text)
-            (at / entry.name).write_text(text)
-        else:
-            (at / entry.name).symlink_to(entry)
-    return at, [at / one.name if program.edits and one.parent == home else one for one in program.sources]
+    edited = {home, *(one.parent for one in program.sources)} if program.edits else {home}
+    for folder in home.parent.iterdir():
+        if folder not in edited:
+            at.parent.mkdir(parents=True, exist_ok=True)
+            (at.parent / folder.name).symlink_to(folder)
+            continue
+        (at.parent / folder.name).mkdir(parents=True)
+        for entry in folder.iterdir():
+            copy = at.parent / folder.name / entry.name
+            if program.edits and entry.is_file() and entry.suffix in TEXTS:
+                text = entry.read_text(errors="replace")
+                for pattern, by in program.edits:
+                    text = re.sub(pattern, by, text)
+                copy.write_text(text)
+            else:
+                copy.symlink_to(entry)
+    for name, content in program.files.items():
+        (at / name).write_bytes(content)
+    beside = lambda one: program.edits and one.parent.parent == home.parent
+    return at, [at.parent / one.parent.name / one.name if beside(one) else one for one in program.sources]
 
 
 def check(program, place, build, limit, arguments):
@@ -413,16 +421,43 @@ def small(arguments):
     return out
 
 
+def hecbench_files(name):
+    """Small inputs in the formats of those that are not in the repository."""
+    noise = lambda i: (7919 * i + 104729) % 997 / 997
+    rows = lambda n, row: "".join(row(i) + "\n" for i in range(n)).encode()
+    return {
+        "d2q9-bgk": lambda: {"parameters": b"64\n64\n4\n10\n0.1\n0.005\n1.7\n", "obstacles": rows(64, lambda i: f"{i} 0 1")},
+        "deredundancy": lambda: {"reads": rows(60, lambda i: f">{i}\n" + "".join(
+            "ACGT"[int(4 * noise(97 * (i % 40) + j))] for j in range(80 + i)))},
+        "gd": lambda: {"points": rows(200, lambda i: f"{1 if noise(i) > 0.5 else -1} " + " ".join(
+            f"{j + 1}:{noise(31 * i + j):.4f}" for j in range(i % 3, 40, 3)))},
+        "geodesic": lambda: {"cities": rows(512, lambda i: f"{180 * noise(i) - 90:.4f} {360 * noise(3 * i + 1) - 180:.4f}")},
+        "henry": lambda: {"crystal": b"25.8 25.8 25.8\n-\n48\n-\n" + rows(48, lambda i: f"{i} {'Zn O C H'.split()[i % 4]} " + " ".join(
+            f"{noise(3 * i + axis):.4f}" for axis in range(3)))},
+        "kmeans": lambda: {"points": rows(200, lambda i: f"{i} " + " ".join(
+            f"{noise(5 * i + j) + 2 * (i % 4 == j % 4):.4f}" for j in range(8)))},
+        "mpc": lambda: {"trace": struct.pack("<4096d", *(100 + math.sin(i / 50) + noise(i) / 1000 for i in range(4096)))},
+        "nn": lambda: {"list": b"records\n", "records": rows(200, lambda i: f"{i:<28}{60 * noise(i):5.1f}{150 * noise(3 * i):5.1f}{'':10}")},
+        "recursiveGaussian": lambda: {"image.ppm": b"P6\n64 48\n255\n" + bytes(int(255 * noise(i)) for i in range(64 * 48 * 3))},
+    }.get(name, dict)()
+
+
 def hecbench(checkout, data):
-    """HeCBench: sources, flags and the run from each Makefile; the programs check their results themselves."""
+    """HeCBench: sources, flags and the run from each Makefile, which may lie in a folder of the program if there is but one;
+    the programs check their results themselves."""
     for folder in sorted(checkout.glob("src/*-cuda")):
         name = folder.name[:-len("-cuda")]
-        program = Program("hecbench", name, [], "own", home=folder)
-        file = folder / "Makefile"
+        makefiles = [folder / "Makefile"] if (folder / "Makefile").exists() else list(folder.rglob("Makefile"))
+        file = makefiles[0] if len(makefiles) == 1 else folder / "Makefile"
+        folder = file.parent
+        program = Program("hecbench", name, [], "own", home=folder, files=hecbench_files(name))
         text = re.sub(r"\\\n", " ", file.read_text(errors="replace")) if file.exists() else ""
         values = makefile(text)
         named = next((values[key] for key in ("source", "SOURCE", "SOURCES", "sources", "SRC", "SRCS", "src") if key in values), "")
         listed = [(folder / one).resolve() for one in named.split() if re.search(r"\.(cu|cpp|cc|cxx|c)$", one)]
+        paths = [folder, *((folder / one[2:]).resolve() for one in " ".join(values.values()).split() if one.startswith("-I"))]
+        places = lambda one: [at / f"{one}.{kind}" for at in paths for kind in ("cu", "cpp", "cc", "c") if (at / f"{one}.{kind}").is_file()]
+        listed = listed or [place for one in re.findall(r"(\w+)\.o\b", values.get("obj", "")) for place in places(one)[:1]]
         every = [one for kind in ("cu", "cpp", "cc", "c") for one in sorted(folder.glob(f"*.{kind}"))]
         program.sources = listed or every or sorted(folder.glob("src/*.cu"))
         flags = " ".join(values.values()).split()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Thrust: vectors, algorithms, iterators, a kernel between them, a range that is too long. CUB:
-// blocks, warps and device-wide calls, a TempStorage that is used again without a barrier.
+// blocks, warps and device-wide calls, a TempStorage that is used again without a barrier, more
+// runs than a buffer holds.
 // exit: 1
 // prints: thrust 0, cub 0
 #include <cub/cub.cuh>
@@ -17,6 +18,8 @@
 #include <thrust/reduce.h>
 #include <thrust/replace.h>
 #include <thrust/scan.h>
+#include <thrust/sequence.h>
+#include <thrust/shuffle.h>
 #include <thrust/sort.h>
 #include <thrust/transform.h>
 #include <thrust/transform_reduce.h>
@@ -61,6 +64,39 @@ __global__ void warps(const int* in, double* out) {
   Scan(of_scan[own / 32]).ExclusiveSum(own, before, all);
   if (own == 0) out[0] = most.key, out[1] = most.value;
   if (own == 33) out[2] = before, out[3] = all;
+}
+
+/// What came before, which it keeps.
+struct Running {
+  int sum;
+  __device__ int operator()(int all) {
+    const int before = sum;
+    sum += all;
+    return before;
+  }
+};
+struct Line {  // x -> a x + b, one after the other
+  int a, b;
+};
+
+/// Two tiles of 192 numbers.
+__global__ void tiles(const int* in, int* out) {
+  using Scan = cub::BlockScan<int, 96, cub::BLOCK_SCAN_WARP_SCANS>;
+  using Lines = cub::BlockScan<Line, 96, cub::BLOCK_SCAN_RAKING_MEMOIZE>;
+  __shared__ typename Scan::TempStorage storage;
+  __shared__ typename Lines::TempStorage of_lines;
+  Running running{1000};
+  for (int tile = 0; tile < 2; ++tile) {
+    int items[2] = {in[threadIdx.x], in[threadIdx.x]};
+    Scan(storage).ExclusiveSum(items, items, running);
+    __syncthreads();
+    for (int i = 0; i < 2; ++i) out[192 * tile + 96 * i + threadIdx.x] = items[i];
+  }
+  Line line{1, static_cast<int>(threadIdx.x)}, sum;
+  const auto then = [](Line f, Line g) { return Line{g.a * f.a, g.a * f.b + g.b}; };
+  Lines(of_lines).ExclusiveScan(line, line, Line{1, 7}, then, sum);
+  out[threadIdx.x + 384] = line.b;
+  if (threadIdx.x == 0) out[480] = sum.b;
 }
 
 __global__ void twice(const int* in, int* out) {
@@ -118,6 +154,12 @@ int of_thrust() {
   thrust::default_random_engine engine(7);
   thrust::uniform_real_distribution<float> uniform(2, 3);
   const float drawn = uniform(engine);
+  thrust::host_vector<int> cards(50);
+  thrust::sequence(cards.begin(), cards.end());
+  thrust::shuffle(cards.begin(), cards.end(), engine);
+  wrong += thrust::is_sorted(cards.begin(), cards.end());
+  thrust::sort(cards.begin(), cards.end());
+  wrong += cards[0] != 0 || cards[49] != 49;
   wrong += drawn < 2 || drawn >= 3 || thrust::norm(thrust::complex<float>(3, 4)) != 25;
   h = d;
   wrong += h[1] != -96.0f;
@@ -160,6 +202,33 @@ int of_cub() {
   if (cudaDeviceSynchronize()) return 2;
   for (int i = 0; i < 96; ++i) wrong += sorted[i] != i;
   wrong += out[0] != 4560;
+  int* of_tiles;
+  if (cudaMallocManaged(&of_tiles, 481 * 4)) return 2;
+  tiles<<<1, 96>>>(in, of_tiles);
+  if (cudaDeviceSynchronize()) return 2;
+  for (int i = 0, before = 1000; i < 384; before += in[i++ / 2 % 96]) {
+    wrong += of_tiles[i / 192 * 192 + i % 2 * 96 + i / 2 % 96] != before;
+  }
+  // The sum of all has no initial value in it.
+  wrong += of_tiles[479] != 7 + 94 * 95 / 2 || of_tiles[480] != 95 * 96 / 2 || cudaFree(of_tiles);
+  cub::CachingDeviceAllocator allocator;
+  int *runs, *lengths, *count, host[3];
+  allocator.DeviceAllocate((void**)&runs, 96 * 4);
+  allocator.DeviceAllocate((void**)&lengths, 3 * 4);
+  allocator.DeviceAllocate((void**)&count, 4);
+  for (int i = 0; i < 96; ++i) sorted[i] = (i > 9) + (i > 59);
+  const auto encode = [&](int n) {
+    return cub::DeviceRunLengthEncode::Encode(  // finds: out-of-bounds
+        storage, bytes, sorted, runs, lengths, count, n);
+  };
+  encode(96);
+  if (cudaMemcpy(host, lengths, 12, cudaMemcpyDeviceToHost)) return 2;
+  wrong += host[0] != 10 || host[1] != 50 || host[2] != 36;
+  sorted[5] = 7;
+  encode(96);  // five runs, where there is room for three
+  allocator.DeviceFree(runs);
+  allocator.DeviceFree(lengths);
+  allocator.DeviceFree(count);
   twice<<<1, 96>>>(in, out);
   if (cudaDeviceSynchronize()) return 2;
   return wrong || cudaFree(in) || cudaFree(out) || cudaFree(sorted) || cudaFree(storage);

@@ -108,6 +108,27 @@ class Reading(unittest.TestCase):
         self.assertEqual(values["source"].split(), ["a.cu", "b.cu"])
         self.assertEqual(values["CFLAGS"].split(), ["-DX=1", "-Ia.cu", "b.cu"])
 
+    def test_hecbench_by_its_makefiles(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = Path(folder) / "src"
+            for name, text in (("gd-cuda/Makefile", "obj = main.o utils.o\nCFLAGS = -I../gd-sycl\nrun:\n\t./$(program) x 512 100\n"),
+                               ("gd-cuda/main.cu", "n = 1000;"), ("gd-cuda/other.cu", ""), ("gd-sycl/utils.cpp", "n = 1000;"),
+                               ("inner-cuda/src/Makefile", "source = main.cu\n"), ("inner-cuda/src/main.cu", ""),
+                               ("two-cuda/a/Makefile", ""), ("two-cuda/b/Makefile", "")):
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            gd, inner, two = known.hecbench(Path(folder), {})
+            self.assertEqual([one.name for one in gd.sources], ["main.cu", "utils.cpp"])
+            self.assertEqual(gd.runs, [["x", "256", "1"]])
+            self.assertEqual((inner.sources, inner.home), ([(root / "inner-cuda/src/main.cu").resolve()], root / "inner-cuda/src"))
+            self.assertEqual(two.skip, "has no Makefile of its own")
+            # Edits reach a source beside its folder; an input is written.
+            gd.edits = (("1000", "8"),)
+            at, sources = known.folder_like(gd, Path(folder) / "build")
+            self.assertEqual([one.read_text() for one in sources], ["n = 8;", "n = 8;"])
+            self.assertIn(b":0.", (at / "points").read_bytes())
+            self.assertEqual((root / "gd-cuda/main.cu").read_text(), "n = 1000;")
+
     def test_arguments_are_made_small(self):
         self.assertEqual(known.small(["8192", "-v", "100"]), ["256", "-v", "1"])
         self.assertEqual(known.small(["512", "512", "512", "100"]), ["64", "64", "64", "1"])

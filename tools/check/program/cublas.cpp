@@ -9,8 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "tools/check/program/include/cuda_bf16.h"
-#include "tools/check/program/library_call.hpp"
+#include "tools/check/program/library_elements.hpp"
 
 struct cublasContext {
   cudaStream_t stream = nullptr;
@@ -18,45 +17,13 @@ struct cublasContext {
 
 namespace {
 
+using cookbook::simt::program::bytes_of;
+using cookbook::simt::program::element;
 using cookbook::simt::program::is_in_device_memory;
 using cookbook::simt::program::LibraryCall;
 using cookbook::simt::program::Place;
-
-size_t bytes_of(cudaDataType type) {
-  switch (type) {
-    case CUDA_R_8I: return 1;
-    case CUDA_R_16F:
-    case CUDA_R_16BF: return 2;
-    case CUDA_R_64F: return 8;
-    default: return 4;
-  }
-}
-
-/// Element `i`, as a Number.
-template <class Number>
-Number element(const void* data, cudaDataType type, size_t i) {
-  switch (type) {
-    case CUDA_R_8I: return static_cast<Number>(static_cast<const int8_t*>(data)[i]);
-    case CUDA_R_16F: return static_cast<Number>(float(static_cast<const __half*>(data)[i]));
-    case CUDA_R_16BF: return static_cast<Number>(float(static_cast<const __nv_bfloat16*>(data)[i]));
-    case CUDA_R_64F: return static_cast<Number>(static_cast<const double*>(data)[i]);
-    case CUDA_R_32I: return static_cast<Number>(static_cast<const int32_t*>(data)[i]);
-    default: return static_cast<Number>(static_cast<const float*>(data)[i]);
-  }
-}
-
-template <class Number>
-void set_element(void* data, cudaDataType type, size_t i, Number value) {
-  switch (type) {
-    case CUDA_R_16F: static_cast<__half*>(data)[i] = __half(static_cast<float>(value)); break;
-    case CUDA_R_16BF:
-      static_cast<__nv_bfloat16*>(data)[i] = __nv_bfloat16(static_cast<float>(value));
-      break;
-    case CUDA_R_64F: static_cast<double*>(data)[i] = static_cast<double>(value); break;
-    case CUDA_R_32I: static_cast<int32_t*>(data)[i] = static_cast<int32_t>(value); break;
-    default: static_cast<float*>(data)[i] = static_cast<float>(value);
-  }
-}
+using cookbook::simt::program::scalar;
+using cookbook::simt::program::set_element;
 
 struct Matrix {
   const void* data;
@@ -82,11 +49,11 @@ struct Gemm {
   int count;
 };
 
-/// A scalar on the host or in device memory.
-template <class Number>
-Number scalar(const void* at, cudaDataType type, LibraryCall& call) {
-  if (is_in_device_memory(at) && !call.reads(at, bytes_of(type))) return 0;
-  return element<Number>(at, type, 0);
+/// What lies between the columns is not read.
+bool readable(LibraryCall& call, const Matrix& x, const void* at, int rows, int columns) {
+  const size_t bytes = bytes_of(x.type);
+  return call.reads_rows(at, bytes * size_t(std::max(rows, 0)), size_t(std::max(columns, 0)),
+                         bytes * size_t(x.ld));
 }
 
 template <class Number>
@@ -140,9 +107,9 @@ cublasStatus_t run(cublasHandle_t handle, const Gemm& g, const void* alpha, cons
   for (int i = 0; i < g.count; ++i) {
     void* const c = const_cast<void*>(g.c.of(i));
     const size_t bytes_c = g.c.bytes(g.m, g.n);
-    if (!call.reads(g.a.of(i), g.a.bytes(rows_a, g.m + g.k - rows_a)) ||
-        !call.reads(g.b.of(i), g.b.bytes(rows_b, g.k + g.n - rows_b)) ||
-        (of_c != 0 && !call.reads(c, bytes_c)) || !call.writes(c, bytes_c)) {
+    if (!readable(call, g.a, g.a.of(i), rows_a, g.m + g.k - rows_a) ||
+        !readable(call, g.b, g.b.of(i), rows_b, g.k + g.n - rows_b) ||
+        (of_c != 0 && !readable(call, g.c, c, g.m, g.n)) || !call.writes(c, bytes_c)) {
       return CUBLAS_STATUS_EXECUTION_FAILED;
     }
     if (scalars == CUDA_R_32I) {
@@ -191,7 +158,10 @@ cublasStatus_t run(cublasHandle_t handle, const char* function, Place place, con
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   LibraryCall call(function, handle->stream, place);
   for (const auto& x : reads) {
-    if (!call.reads(x.data, x.bytes())) return CUBLAS_STATUS_EXECUTION_FAILED;
+    if (!call.reads_rows(x.data, sizeof(*x.data), size_t(std::max(x.n, 0)),
+                         sizeof(*x.data) * size_t(std::abs(x.increment)))) {
+      return CUBLAS_STATUS_EXECUTION_FAILED;
+    }
   }
   for (const auto& y : writes) {
     if (!call.writes(y.data, y.bytes())) return CUBLAS_STATUS_EXECUTION_FAILED;
@@ -227,11 +197,11 @@ cublasStatus_t add(cublasHandle_t handle, const char* function, int m, int n, co
   LibraryCall call(function, handle->stream, place);
   const T of_a = scalar<T>(alpha, kType<T>, call), of_b = scalar<T>(beta, kType<T>, call);
   // With a factor of 0 an operand is not read.
-  const auto readable = [&](const Matrix& x, T factor) {
+  const auto there = [&](const Matrix& x, T factor) {
     const bool as_it_is = x.op == CUBLAS_OP_N;
-    return factor == T(0) || call.reads(x.data, x.bytes(as_it_is ? m : n, as_it_is ? n : m));
+    return factor == T(0) || readable(call, x, x.data, as_it_is ? m : n, as_it_is ? n : m);
   };
-  if (!readable(a, of_a) || !readable(b, of_b) ||
+  if (!there(a, of_a) || !there(b, of_b) ||
       !call.writes(c, Matrix{c, kType<T>, ldc, 0, CUBLAS_OP_N}.bytes(m, n))) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
@@ -479,7 +449,7 @@ cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void* x, cudaData
   // As matrices of one row.
   const Matrix a{x, type_x, step_x, 0, CUBLAS_OP_N}, b{y, type_y, step_y, 0, CUBLAS_OP_N};
   LibraryCall call("cublasDotEx", handle->stream, place);
-  if (!call.reads(x, a.bytes(1, n)) || !call.reads(y, b.bytes(1, n)) ||
+  if (!readable(call, a, x, 1, n) || !readable(call, b, y, 1, n) ||
       (is_in_device_memory(result) && !call.writes(result, bytes_of(type_result)))) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }

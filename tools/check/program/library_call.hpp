@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "tools/check/program/program.hpp"
 
@@ -16,7 +17,14 @@ class LibraryCall {
   /// Whether these bytes are in device memory; a finding if not. Reading what nothing has written
   /// is a finding, too.
   bool reads(const void* begin, size_t bytes);
+  /// The same of rows that lie `pitch` bytes apart. What lies between them is not read.
+  bool reads_rows(const void* begin, size_t bytes, size_t rows, size_t pitch);
   bool writes(void* begin, size_t bytes);
+  /// Only the last `bytes` of a range that begins `offset` bytes before them.
+  bool reads_behind(const void* begin, size_t offset, size_t bytes);
+  bool writes_behind(void* begin, size_t offset, size_t bytes);
+  /// A finding: what an operand says would lead the library out of bounds.
+  bool out_of_bounds(const std::string& what);
 
  private:
   struct State;

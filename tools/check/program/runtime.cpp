@@ -945,14 +945,14 @@ struct LibraryCall::State {
   State(std::string name_, cudaStream_t stream) : name(std::move(name_)), ordered(stream, name) {}
   ~State() { observe_host_access = observer; }
 
-  bool use(const void* begin, size_t bytes, bool writes) {
+  bool use(const void* begin, size_t bytes, bool writes, size_t offset = 0) {
     if (!is_allowed) return false;
-    const std::string wrong = wrong_side(begin, bytes, true);
+    const std::string wrong = wrong_side(begin, offset + bytes, true);
     if (!wrong.empty()) {
       add_finding("out-of-bounds", name + (writes ? " writes " : " reads ") + wrong);
       return is_allowed = false;
     }
-    Ordered::use(begin, bytes, writes);
+    Ordered::use(static_cast<const char*>(begin) + offset, bytes, writes);
     return true;
   }
 };
@@ -962,15 +962,20 @@ LibraryCall::LibraryCall(const char* function, cudaStream_t stream, Place place)
 
 LibraryCall::~LibraryCall() = default;
 
-bool LibraryCall::reads(const void* begin, size_t bytes) {
-  if (bytes == 0) return true;
-  if (!state_->use(begin, bytes, false)) return false;
+bool LibraryCall::reads(const void* begin, size_t bytes) { return reads_rows(begin, bytes, 1, 0); }
+
+bool LibraryCall::reads_rows(const void* begin, size_t bytes, size_t rows, size_t pitch) {
+  if (bytes == 0 || rows == 0) return true;
+  if (!state_->use(begin, (rows - 1) * pitch + bytes, false)) return false;
   const Buffer* const buffer = find_buffer(begin);
-  const Unwritten unwritten = buffer ? find_unwritten(begin, bytes) : Unwritten();
-  if (unwritten.bytes != 0) {
+  for (size_t row = 0; buffer && row < rows; ++row) {
+    const auto* const at = static_cast<const char*>(begin) + row * pitch;
+    const Unwritten unwritten = find_unwritten(at, bytes);
+    if (unwritten.bytes == 0) continue;
     add_finding("uninitialised", state_->name + " reads bytes " + std::to_string(unwritten.begin) +
                                      " to " + std::to_string(unwritten.end) + " of '" +
                                      buffer->memory.name() + "', which nothing has written");
+    break;
   }
   return true;
 }
@@ -980,6 +985,22 @@ bool LibraryCall::writes(void* begin, size_t bytes) {
   if (!state_->use(begin, bytes, true)) return false;
   mark_written(begin, bytes);
   return true;
+}
+
+bool LibraryCall::reads_behind(const void* begin, size_t offset, size_t bytes) {
+  return state_->use(begin, bytes, false, offset) &&
+         reads(static_cast<const char*>(begin) + offset, bytes);
+}
+
+bool LibraryCall::writes_behind(void* begin, size_t offset, size_t bytes) {
+  if (!state_->use(begin, bytes, true, offset)) return false;
+  mark_written(static_cast<char*>(begin) + offset, bytes);
+  return true;
+}
+
+bool LibraryCall::out_of_bounds(const std::string& what) {
+  if (state_->is_allowed) add_finding("out-of-bounds", state_->name + " " + what);
+  return state_->is_allowed = false;
 }
 
 void mark_written_by_host(const void* begin, size_t bytes) {

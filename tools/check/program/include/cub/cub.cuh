@@ -51,6 +51,17 @@ __forceinline__ unsigned lanes() {
   const int first = thread_rank() / 32 * 32, rest = kThreads - first;
   return rest >= 32 ? ~0u : (1u << rest) - 1;
 }
+/// One value, or an array of them.
+template <class T>
+inline constexpr int kItemsOf = std::is_array_v<T> ? std::extent_v<T> : 1;
+template <class T>
+__forceinline__ auto& item(T& items, [[maybe_unused]] int i) {
+  if constexpr (std::is_array_v<T>) {
+    return items[i];
+  } else {
+    return items;
+  }
+}
 /// A T of any size, 8 bytes at a time; `shuffle` moves an unsigned long long.
 template <class T, class F>
 __forceinline__ T shuffle(const T& value, F shuffle) {
@@ -88,9 +99,8 @@ class WarpScan {
   }
   template <class F>
   __forceinline__ void ExclusiveScan(T value, T& result, T first, F f) {
-    const T all = detail::scan<kWidth>(~0u, value, f);
-    const T before = detail::shuffle_up(~0u, all, 1, kWidth);
-    result = detail::thread_rank() % kWidth == 0 ? first : f(first, before);
+    T all;
+    ExclusiveScan(value, result, first, f, all);
   }
   template <class F>
   __forceinline__ void InclusiveScan(T value, T& result, F f, T& all) {
@@ -99,8 +109,20 @@ class WarpScan {
   }
   template <class F>
   __forceinline__ void ExclusiveScan(T value, T& result, T first, F f, T& all) {
-    ExclusiveScan(value, result, first, f);
-    all = Broadcast(f(result, value), kWidth - 1);
+    ExclusiveScan(value, result, f, all);
+    result = detail::thread_rank() % kWidth == 0 ? first : f(first, result);
+  }
+  /// Without an initial value lane 0 gets none.
+  template <class F>
+  __forceinline__ void ExclusiveScan(T value, T& result, F f) {
+    T all;
+    ExclusiveScan(value, result, f, all);
+  }
+  template <class F>
+  __forceinline__ void ExclusiveScan(T value, T& result, F f, T& all) {
+    const T own = detail::scan<kWidth>(~0u, value, f);
+    result = detail::shuffle_up(~0u, own, 1, kWidth);
+    all = Broadcast(own, kWidth - 1);
   }
   __forceinline__ void InclusiveSum(T value, T& result) { InclusiveScan(value, result, Sum()); }
   __forceinline__ void InclusiveSum(T value, T& result, T& all) {
@@ -188,6 +210,9 @@ class BlockReduce {
   TempStorage& storage_;
 };
 
+/// Each thread gives a value or an array of them, and its results go to one of the same kind. What
+/// may follow is a T, for the sum of all without an initial value, or a functor: warp 0 calls it
+/// with that sum, and what it gives to lane 0 comes in front of the block.
 template <class T, int kX, BlockScanAlgorithm = BLOCK_SCAN_RAKING, int kY = 1, int kZ = 1>
 class BlockScan {
   static constexpr int kThreads = kX * kY * kZ, kWarps = (kThreads + 31) / 32;
@@ -195,59 +220,76 @@ class BlockScan {
  public:
   struct TempStorage {
     T of_warp[kWarps];
+    T front;
   };
   explicit BlockScan(TempStorage& storage) : storage_(storage) {}
 
-  template <class F>
-  __forceinline__ void InclusiveScan(T value, T& result, F f, T& all) {
-    const int rank = detail::thread_rank(), warp = rank / 32;
-    const T own = detail::scan<32>(detail::lanes<kThreads>(), value, f);
-    if (rank % 32 == 31 || rank == kThreads - 1) storage_.of_warp[warp] = own;
-    __syncthreads();
-    T before = storage_.of_warp[0];
-    result = warp == 0 ? own : result;
-    for (int i = 1; i < kWarps; ++i) {
-      if (i == warp) result = f(before, own);
-      before = f(before, storage_.of_warp[i]);
-    }
-    all = before;
+  template <class In, class Out, class F, class... More>
+  __forceinline__ void InclusiveScan(const In& in, Out& out, F f, More&&... more) {
+    scan<true>(in, out, f, nullptr, more...);
   }
-  template <class F>
-  __forceinline__ void InclusiveScan(T value, T& result, F f) {
-    T all;
-    InclusiveScan(value, result, f, all);
+  template <class In, class Out, class F, class... More>
+  __forceinline__ void ExclusiveScan(const In& in, Out& out, T first, F f, More&&... more) {
+    scan<false>(in, out, f, &first, more...);
   }
-  template <class F>
-  __forceinline__ void ExclusiveScan(T value, T& result, T first, F f, T& all) {
-    const int rank = detail::thread_rank(), warp = rank / 32;
-    const T own = detail::scan<32>(detail::lanes<kThreads>(), value, f);
-    const T left = detail::shuffle_up(detail::lanes<kThreads>(), own, 1, 32);
-    if (rank % 32 == 31 || rank == kThreads - 1) storage_.of_warp[warp] = own;
-    __syncthreads();
-    T before = first;
-    for (int i = 0; i < kWarps; ++i) {
-      if (i == warp) result = rank % 32 == 0 ? before : f(before, left);
-      before = f(before, storage_.of_warp[i]);
-    }
-    all = before;
+  /// Thread 0 gets no value.
+  template <class In, class Out, class F, class... More>
+  requires std::is_invocable_v<F, T, T> __forceinline__ void ExclusiveScan(const In& in, Out& out,
+                                                                           F f, More&&... more) {
+    scan<false>(in, out, f, nullptr, more...);
   }
-  template <class F>
-  __forceinline__ void ExclusiveScan(T value, T& result, T first, F f) {
-    T all;
-    ExclusiveScan(value, result, first, f, all);
+  template <class In, class Out, class... More>
+  __forceinline__ void InclusiveSum(const In& in, Out& out, More&&... more) {
+    scan<true>(in, out, Sum(), nullptr, more...);
   }
-  __forceinline__ void InclusiveSum(T value, T& result) { InclusiveScan(value, result, Sum()); }
-  __forceinline__ void InclusiveSum(T value, T& result, T& all) {
-    InclusiveScan(value, result, Sum(), all);
-  }
-  __forceinline__ void ExclusiveSum(T value, T& result) {
-    ExclusiveScan(value, result, T(), Sum());
-  }
-  __forceinline__ void ExclusiveSum(T value, T& result, T& all) {
-    ExclusiveScan(value, result, T(), Sum(), all);
+  template <class In, class Out, class... More>
+  __forceinline__ void ExclusiveSum(const In& in, Out& out, More&&... more) {
+    const T zero = T();
+    scan<false>(in, out, Sum(), &zero, more...);
   }
 
  private:
+  template <bool kInclusive, class In, class Out, class F, class... More>
+  __forceinline__ void scan(const In& in, Out& out, F f, const T* first, More&... more) {
+    constexpr int kItems = detail::kItemsOf<Out>;
+    T values[kItems];
+    for (int i = 0; i < kItems; ++i) values[i] = detail::item(in, i);
+    T sum = values[0];
+    for (int i = 1; i < kItems; ++i) sum = f(sum, values[i]);
+    const int rank = detail::thread_rank(), warp = rank / 32;
+    const T own = detail::scan<32>(detail::lanes<kThreads>(), sum, f);
+    T before = detail::shuffle_up(detail::lanes<kThreads>(), own, 1, 32);
+    if (rank % 32 == 31 || rank == kThreads - 1) storage_.of_warp[warp] = own;
+    __syncthreads();
+    T all = storage_.of_warp[0];
+    for (int i = 1; i < kWarps; ++i) {
+      if (i == warp) before = rank % 32 == 0 ? all : f(all, before);
+      all = f(all, storage_.of_warp[i]);
+    }
+    if (first) before = rank == 0 ? *first : f(*first, before);
+    bool is_first = rank == 0 && !first;
+    (finish(before, is_first, all, f, more), ...);
+    for (int i = 0; i < kItems; ++i) {
+      const T next = is_first && i == 0 ? values[0] : f(before, values[i]);
+      detail::item(out, i) = kInclusive ? next : before;
+      before = next;
+    }
+  }
+  template <class F, class More>
+  __forceinline__ void finish(T& before, bool& is_first, const T& all, F f, More& more) {
+    if constexpr (std::is_invocable_v<More&, T>) {
+      if (detail::thread_rank() < 32) {
+        const T front = more(all);
+        if (detail::thread_rank() == 0) storage_.front = front;
+      }
+      __syncthreads();
+      before = is_first ? storage_.front : f(storage_.front, before);
+      is_first = false;
+    } else {
+      more = all;
+    }
+  }
+
   TempStorage& storage_;
 };
 
@@ -263,6 +305,14 @@ cudaError_t run(void* storage, size_t& bytes, cookbook::simt::program::Place pla
   thrust::detail::Here::last = place;
   call();
   return cudaSuccess;
+}
+}  // namespace detail
+
+namespace detail {
+inline cudaError_t debug(cudaError_t error, const char* file, int line) {
+  if (error)
+    fprintf(stderr, "CUDA error %d [%s:%d]: %s\n", error, file, line, cudaGetErrorString(error));
+  return error;
 }
 }  // namespace detail
 
@@ -368,9 +418,24 @@ struct DeviceRadixSort {
   }
 };
 
-template <class T>
-struct CountingInputIterator : thrust::counting_iterator<T> {
-  using thrust::counting_iterator<T>::counting_iterator;
+template <class T, class = ptrdiff_t>
+using CountingInputIterator = thrust::counting_iterator<T>;
+template <class T, class = ptrdiff_t>
+using ConstantInputIterator = thrust::constant_iterator<T>;
+template <class, class F, class It>
+using TransformInputIterator = thrust::transform_iterator<F, It>;
+
+/// Of each run of equal values the value and how many there are.
+struct DeviceRunLengthEncode {
+  template <class It, class Out, class Lengths, class Count>
+  static cudaError_t Encode(void* storage, size_t& bytes, It in, Out out, Lengths lengths,
+                            Count count, int n, cudaStream_t = nullptr, COOKBOOK_PLACE) {
+    return detail::run(storage, bytes, cookbook_place, [&] {
+      const thrust::constant_iterator<int> one(1);
+      const auto end = thrust::reduce_by_key(in, in + n, one, out, lengths);
+      thrust::fill(count, count + 1, static_cast<int>(end.first - out));
+    });
+  }
 };
 
 struct DeviceSelect {
@@ -400,4 +465,24 @@ struct DeviceSelect {
   }
 };
 
+/// Keeps nothing: what it frees, the device frees.
+struct CachingDeviceAllocator {
+  explicit CachingDeviceAllocator(bool = false, bool = false) {}
+  explicit CachingDeviceAllocator(unsigned, unsigned = 1, unsigned = ~0u, size_t = ~size_t(0),
+                                  bool = false, bool = false) {}
+  cudaError_t DeviceAllocate(COOKBOOK_POINTER pointer, size_t bytes, cudaStream_t = nullptr,
+                             COOKBOOK_PLACE) {
+    return cudaMalloc(pointer, bytes, cookbook_place);
+  }
+  cudaError_t DeviceFree(void* pointer, COOKBOOK_PLACE) {
+    return cudaFree(pointer, cookbook_place);
+  }
+  cudaError_t FreeAllCached() { return cudaSuccess; }
+};
+
 }  // namespace cub
+
+/// CUB's macros: the error, which CubDebug prints and CubDebugExit ends the program with.
+#define CubDebug(error) ::cub::detail::debug(error, __FILE__, __LINE__)
+#define CubDebugExit(error) \
+  if (CubDebug(error)) exit(1)

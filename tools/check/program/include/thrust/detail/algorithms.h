@@ -36,6 +36,27 @@ class Call : public cookbook::simt::program::LibraryCall {
   bool to(It, ptrdiff_t) {
     return true;
   }
+  /// Element i of a range whose end nobody names.
+  template <class T>
+  bool from_element(T* first, ptrdiff_t i) {
+    if (!cookbook::simt::program::is_in_device_memory(first)) return true;
+    if (i < 0) return out_of_bounds("reads element " + std::to_string(i));
+    return reads_behind(first, static_cast<size_t>(i) * sizeof(T), sizeof(T));
+  }
+  template <class T>
+  bool to_element(T* first, ptrdiff_t i) {
+    if (!cookbook::simt::program::is_in_device_memory(first)) return true;
+    if (i < 0) return out_of_bounds("writes element " + std::to_string(i));
+    return writes_behind(first, static_cast<size_t>(i) * sizeof(T), sizeof(T));
+  }
+  template <class It>
+  bool from_element(It, ptrdiff_t) {
+    return true;
+  }
+  template <class It>
+  bool to_element(It, ptrdiff_t) {
+    return true;
+  }
 };
 
 }  // namespace detail
@@ -234,9 +255,10 @@ std::pair<Keys, Out> reduce_by_key(It first, It last, Values values, Keys keys, 
   ptrdiff_t found = 0;
   if (call.in(from, detail::raw(last)) && call.in(of, of + (last - first))) {
     for (ptrdiff_t i = 0; i < last - first; ++i) {
-      if (found != 0 && equal(detail::raw(keys)[found - 1], from[i])) {
+      if (found != 0 && equal(from[i - 1], from[i])) {
         detail::raw(out)[found - 1] = f(detail::raw(out)[found - 1], of[i]);
-      } else if (call.to(detail::raw(keys) + found, 1) && call.to(detail::raw(out) + found, 1)) {
+      } else if (call.to_element(detail::raw(keys), found) &&
+                 call.to_element(detail::raw(out), found)) {
         detail::raw(keys)[found] = from[i];
         detail::raw(out)[found++] = of[i];
       }
@@ -347,7 +369,7 @@ Out copy_if(It first, It last, Out out, F f) {
   if (!call.in(detail::raw(first), detail::raw(last))) return out;
   ptrdiff_t found = 0;
   for (auto it = detail::raw(first); it != detail::raw(last); ++it) {
-    if (f(*it) && call.to(detail::raw(out) + found, 1)) detail::raw(out)[found++] = *it;
+    if (f(*it) && call.to_element(detail::raw(out), found)) detail::raw(out)[found++] = *it;
   }
   return out + found;
 }
@@ -358,7 +380,7 @@ requires(!std::is_base_of_v<policy, It>) Out copy_if(It first, It last, Flags fl
   if (!call.in(detail::raw(flags), detail::raw(flags) + (last - first))) return out;
   ptrdiff_t found = 0;
   for (ptrdiff_t i = 0; i < last - first; ++i) {
-    if (f(detail::raw(flags)[i]) && call.to(detail::raw(out) + found, 1)) {
+    if (f(detail::raw(flags)[i]) && call.to_element(detail::raw(out), found)) {
       detail::raw(out)[found++] = detail::raw(first)[i];
     }
   }
@@ -372,7 +394,7 @@ Out unique_copy(It first, It last, Out out) {
   ptrdiff_t found = 0;
   for (ptrdiff_t i = 0; i < last - first; ++i) {
     if (i > 0 && detail::raw(first)[i] == detail::raw(first)[i - 1]) continue;
-    if (call.to(detail::raw(out) + found, 1)) detail::raw(out)[found++] = detail::raw(first)[i];
+    if (call.to_element(detail::raw(out), found)) detail::raw(out)[found++] = detail::raw(first)[i];
   }
   return out + found;
 }
@@ -382,7 +404,8 @@ Out gather(Map first, Map last, It from, Out out) {
   detail::Call call("thrust::gather");
   if (!call.to(detail::raw(out), last - first)) return out;
   for (ptrdiff_t i = 0; i < last - first; ++i) {
-    detail::raw(out)[i] = detail::raw(from)[detail::raw(first)[i]];
+    const auto at = static_cast<ptrdiff_t>(detail::raw(first)[i]);
+    if (call.from_element(detail::raw(from), at)) detail::raw(out)[i] = detail::raw(from)[at];
   }
   return out + (last - first);
 }
@@ -391,8 +414,8 @@ template <class It, class Map, class Out>
 void scatter(It first, It last, Map map, Out out) {
   detail::Call call("thrust::scatter");
   for (ptrdiff_t i = 0; i < last - first; ++i) {
-    const auto at = detail::raw(out) + detail::raw(map)[i];
-    if (call.to(at, 1)) *at = detail::raw(first)[i];
+    const auto at = static_cast<ptrdiff_t>(detail::raw(map)[i]);
+    if (call.to_element(detail::raw(out), at)) detail::raw(out)[at] = detail::raw(first)[i];
   }
 }
 COOKBOOK_POLICY(scatter)
@@ -411,6 +434,21 @@ void reverse(It first, It last) {
   }
 }
 COOKBOOK_POLICY(reverse)
+/// In another order than a GPU's.
+template <class It, class Generator>
+void shuffle(It first, It last, Generator&& generator) {
+  detail::Call call("thrust::shuffle");
+  if (call.in(detail::raw(first), detail::raw(last))) {
+    std::shuffle(detail::raw(first), detail::raw(last), generator);
+  }
+}
+COOKBOOK_POLICY(shuffle)
+template <class It, class Out, class Generator>
+void shuffle_copy(It first, It last, Out out, Generator&& generator) {
+  thrust::copy(first, last, out);
+  thrust::shuffle(out, out + (last - first), generator);
+}
+COOKBOOK_POLICY(shuffle_copy)
 #undef COOKBOOK_POLICY
 
 }  // namespace thrust
