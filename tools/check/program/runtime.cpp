@@ -16,6 +16,7 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -753,6 +754,62 @@ void sync_grid() {
   }
   if (sync_tracer) sync_tracer->acquire(object, self.actor);
   lane_met();
+}
+
+namespace {
+
+// A tile of several warps. All threads of a block run on one OS thread.
+struct TileMeeting {
+  uint32_t arrived = 0, phase = 0;
+  std::vector<Thread*> waiting;
+  std::vector<const void*> given;
+  char objects[2];  // for SyncTracer::release and acquire, by parity of the phase
+};
+
+TileMeeting& tile_meeting(unsigned size) {
+  static thread_local uint64_t launch = 0;
+  static thread_local std::map<std::tuple<const Block*, unsigned, unsigned>, TileMeeting> meetings;
+  const Thread& self = *current_thread;
+  const NoThread none;
+  if (std::exchange(launch, state().report.launches) != state().report.launches) meetings.clear();
+  TileMeeting& meeting = meetings[{self.block, size, self.id / size}];
+  meeting.given.resize(size);
+  return meeting;
+}
+
+void meet_tile(unsigned size, bool orders, const char* what, void* pc) {
+  Thread& self = *current_thread;
+  TileMeeting& meeting = tile_meeting(size);
+  const uint32_t phase = meeting.phase;
+  char* const object = &meeting.objects[phase % 2];
+  if (sync_tracer && orders) sync_tracer->release(object, self.actor);
+  if (++meeting.arrived == size) {
+    meeting.arrived = 0;
+    ++meeting.phase;
+    for (Thread* thread : meeting.waiting) make_ready(thread);
+    meeting.waiting.clear();
+  } else {
+    meeting.waiting.push_back(&self);
+    while (meeting.phase == phase) block_current(what, pc);
+  }
+  if (sync_tracer && orders) sync_tracer->acquire(object, self.actor);
+  lane_met();
+}
+
+}  // namespace
+
+void sync_tile(unsigned size) {
+  meet_tile(size, true, "sync() of a tile", __builtin_return_address(0));
+}
+void begin_exchange(unsigned size, const void* value) {
+  tile_meeting(size).given[current_thread->id % size] = value;
+  meet_tile(size, false, "an exchange of a tile", __builtin_return_address(0));
+}
+void read_exchanged(unsigned size, unsigned rank, void* to, size_t bytes) {
+  std::memcpy(to, tile_meeting(size).given[rank], bytes);
+}
+void end_exchange(unsigned size) {
+  meet_tile(size, false, "an exchange of a tile", __builtin_return_address(0));
 }
 
 void* cooperative_shared(const char* name, size_t bytes, size_t alignment) {
