@@ -91,7 +91,7 @@ int main() {
   int tiles[4];
   wide<<<1, 128>>>(x, x + 4);
   if (cudaMemcpy(tiles, x, sizeof(tiles), cudaMemcpyDeviceToHost)) return 1;
-  printf("sum %d, tiles %d, evens %d, blocks %d %d %d, wide %d %d %d %d\n", sums[0], sums[1], sums[2],
-         blocks[0], blocks[1], blocks[2], tiles[0], tiles[1], tiles[2], tiles[3]);
+  printf("sum %d, tiles %d, evens %d, blocks %d %d %d, wide %d %d %d %d\n", sums[0], sums[1],
+         sums[2], blocks[0], blocks[1], blocks[2], tiles[0], tiles[1], tiles[2], tiles[3]);
   return cudaFree(x) || cudaFree(result) || cudaFree(in) || cudaFree(out);
 }

@@ -30,7 +30,9 @@
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/scheduler.hpp"
+#include "tools/check/program/arrays.hpp"
 #include "tools/check/program/asking.hpp"
+#include "tools/check/program/graphs.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
 #include "tools/check/program/library_call.hpp"
@@ -168,16 +170,31 @@ void add_finding(const std::string& kind, const std::string& message,
       {kind, kind + ": " + message, 1, cause.empty() ? kind + ": " + message : cause, "", remedy});
 }
 
+}  // namespace
+
+Order& order_of_streams() { return state().order; }
+std::recursive_mutex& mutex_of_calls() { return state().mutex; }
+
 cudaError_t fail_call(cudaError_t error, const char* function, Place place,
-                      const std::string& message, bool is_launch = false) {
+                      const std::string& message, bool is_launch) {
   state().last = error;
   state().report.failed_calls.push_back({function, message, place, is_launch, false});
   return error;
 }
 
+namespace {
+
 /// After a kernel failed, every call does.
 #define RETURN_IF_FATAL() \
   if (state().fatal != cudaSuccess) return state().last = state().fatal
+/// During a capture some calls do, too. Of one in a stream: if that is the default one.
+#define RETURN_IF_FORBIDDEN(CALL, STREAM, FUNCTION) \
+  if (const cudaError_t e = forbid_in(CALL, STREAM, FUNCTION, place); e != cudaSuccess) return e
+
+cudaError_t forbid_in(Call call, const void* what, const char* function, Place place) {
+  if (call == Call::uses_legacy_stream && what != nullptr) return cudaSuccess;
+  return forbid(call, what, function, place);
+}
 
 // ---- whose memory it is ----
 
@@ -378,6 +395,7 @@ cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* funct
   void** const pointer = to.at;
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
+  RETURN_IF_FORBIDDEN(Call::changes_memory, nullptr, function);
   if (pointer == nullptr) {
     return fail_call(cudaErrorInvalidValue, function, place, "it is given a null pointer");
   }
@@ -410,6 +428,7 @@ cudaError_t release(void* pointer, bool pinned, const char* function, Place plac
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (pointer == nullptr) return cudaSuccess;
+  RETURN_IF_FORBIDDEN(Call::changes_memory, nullptr, function);
   const auto at = state().buffers.find(reinterpret_cast<uintptr_t>(pointer));
   if (at == state().buffers.end() || (at->second.owner == Owner::pinned) != pinned) {
     const std::string freed = describe_freed(pointer);
@@ -492,6 +511,10 @@ void check_guards(const std::string& kernel) {
                                      std::to_string(buffer.memory.bytes()) + " bytes (" +
                                      buffer.function + " at " + describe(buffer.place) + ")");
   }
+}
+
+void refuse_in_capture(const std::string& what) {
+  program::state().report.unsupported = what + ": in a stream that is captured it is not supported";
 }
 
 /// What is wrong with an argument; "" if it may be a pointer for the device.
@@ -695,15 +718,13 @@ void set_stack_limit(size_t bytes) {
 
 }  // namespace
 
-void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
-         const PointerArgument* pointers, int pointer_count) {
-  const Lock lock(state().mutex);
+namespace {
+
+cudaError_t run_now(Place place, const LaunchSizes& sizes, const KernelCall& call,
+                    const PointerArgument* pointers, int pointer_count) {
   state().of_launch = cudaSuccess;
   ++state().report.launches;
-  if (state().fatal != cudaSuccess) {
-    state().last = state().of_launch = state().fatal;
-    return;
-  }
+  if (state().fatal != cudaSuccess) return state().last = state().of_launch = state().fatal;
   try {
     run_checked(place, sizes, call, pointers, pointer_count);
   } catch (const LaunchError& error) {
@@ -714,6 +735,32 @@ void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
     state().fatal = state().of_launch = state().last = error_of(fault_of(error));
     add_finding("failed kernel", "launched at " + describe(place) + ": " + error.what());
   }
+  return state().of_launch;
+}
+
+}  // namespace
+
+void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
+         const PointerArgument* pointers, int pointer_count,
+         const void* (*keep)(const void* arguments)) {
+  const Lock lock(state().mutex);
+  if (is_captured(sizes.stream)) {
+    const KernelCall kept(call.invoke, keep(call.arguments), call.argument_bytes);
+    const std::vector<PointerArgument> copies(pointers, pointers + pointer_count);
+    state().of_launch =
+        capture(sizes.stream, cudaGraphNodeTypeKernel,
+                [place, now = sizes, kept, copies](cudaStream_t lane) mutable {
+                  now.stream = lane;
+                  return run_now(place, now, kept, copies.data(), static_cast<int>(copies.size()));
+                });
+    if (state().of_launch != cudaSuccess) state().last = state().of_launch;
+    return;
+  }
+  if (sizes.stream == nullptr) {
+    state().of_launch = forbid(Call::uses_legacy_stream, nullptr, "<<<>>>", place);
+    if (state().of_launch != cudaSuccess) return;
+  }
+  run_now(place, sizes, call, pointers, pointer_count);
 }
 
 namespace {
@@ -832,10 +879,18 @@ bool is_cooperative() { return current_thread->block->group->launch->cooperative
 cudaError_t launch_result(Place) { return state().of_launch; }
 
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes,
-                        size_t offset, cudaMemcpyKind kind, Place place) {
+                        size_t offset, cudaMemcpyKind kind, Place place,
+                        const cudaStream_t* async) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   const char* function = from ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
+  if (async && is_captured(*async)) {
+    return capture(*async, cudaGraphNodeTypeMemcpy, [=](cudaStream_t lane) {
+      return copy_symbol(symbol, symbol_bytes, from, to, bytes, offset, kind, place, &lane);
+    });
+  }
+  RETURN_IF_FORBIDDEN(async ? Call::uses_legacy_stream : Call::waits_for_legacy,
+                      async ? *async : nullptr, function);
   Variable* const variable = find_variable(symbol);
   if (!variable) {
     return fail_call(cudaErrorInvalidSymbol, function, place,
@@ -859,11 +914,12 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
   }
   const OpenMemory open;
   {
-    const Ordered ordered(nullptr, std::string(function) + " at " + describe(place));
+    const Ordered ordered(async ? *async : nullptr,
+                          std::string(function) + " at " + describe(place));
     Ordered::use(source, bytes, false);
     Ordered::use(target, bytes, true);
   }
-  state().order.wait_for(Ordered::own(nullptr));
+  if (!async) state().order.wait_for(Ordered::own(nullptr));
   std::memcpy(target, source, bytes);
   return cudaSuccess;
 }
@@ -925,7 +981,9 @@ struct LibraryCall::State {
   bool is_allowed = program::state().fatal == cudaSuccess;
   // What the call itself accesses is no access of the host.
   const decltype(observe_host_access) observer = std::exchange(observe_host_access, nullptr);
-  State(std::string name_, cudaStream_t stream) : name(std::move(name_)), ordered(stream, name) {}
+  State(std::string name_, cudaStream_t stream) : name(std::move(name_)), ordered(stream, name) {
+    if (is_captured(stream)) refuse_in_capture(name);
+  }
   ~State() { observe_host_access = observer; }
 
   bool use(const void* begin, size_t bytes, bool writes) {
@@ -1049,7 +1107,8 @@ void operator delete[](void* pointer, size_t) noexcept { operator delete(pointer
 cudaError_t cudaMalloc(AnyPointer pointer, size_t bytes, Place place) {
   return allocate(pointer, bytes, Owner::device, "cudaMalloc", place);
 }
-cudaError_t cudaMallocAsync(AnyPointer pointer, size_t bytes, cudaStream_t, Place place) {
+cudaError_t cudaMallocAsync(AnyPointer pointer, size_t bytes, cudaStream_t stream, Place place) {
+  if (is_captured(stream)) refuse_in_capture("cudaMallocAsync at " + describe(place));
   return allocate(pointer, bytes, Owner::device, "cudaMallocAsync", place);
 }
 cudaError_t cudaMallocManaged(AnyPointer pointer, size_t bytes, unsigned, Place place) {
@@ -1105,6 +1164,13 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
                       std::optional<cudaStream_t> async = {}) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
+  if (async && is_captured(*async)) {
+    return capture(*async, cudaGraphNodeTypeMemcpy, [=](cudaStream_t lane) {
+      return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, function, place, lane);
+    });
+  }
+  RETURN_IF_FORBIDDEN(async ? Call::uses_legacy_stream : Call::waits_for_legacy,
+                      async.value_or(nullptr), function);
   if (width == 0 || height == 0) return cudaSuccess;
   if (height > 1 && (width > to_pitch || width > from_pitch)) {
     return fail_call(cudaErrorInvalidPitchValue, function, place, "a row is longer than the pitch");
@@ -1175,10 +1241,18 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
   return cudaSuccess;
 }
 
+/// `width` in bytes; `value` in elements of as many bytes as `element`.
 cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t height,
-                     const char* function, Place place, cudaStream_t stream = nullptr) {
+                     const char* function, Place place, cudaStream_t stream = nullptr,
+                     size_t element = 1) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
+  if (is_captured(stream)) {
+    return capture(stream, cudaGraphNodeTypeMemset, [=](cudaStream_t lane) {
+      return set_rows(to, pitch, value, width, height, function, place, lane, element);
+    });
+  }
+  RETURN_IF_FORBIDDEN(Call::uses_legacy_stream, stream, function);
   if (width == 0 || height == 0) return cudaSuccess;
   const std::string wrong = wrong_side(to, pitch * (height - 1) + width, true);
   if (!wrong.empty()) {
@@ -1190,15 +1264,27 @@ cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t hei
     Ordered::use(to, pitch * (height - 1) + width, true);
   }
   for (size_t row = 0; row < height; ++row) {
-    std::memset(static_cast<char*>(to) + row * pitch, value, width);
+    for (size_t at = 0; at + element <= width; at += element) {
+      std::memcpy(static_cast<char*>(to) + row * pitch + at, &value, element);
+    }
     simt::mark_written(static_cast<char*>(to) + row * pitch, width);
   }
   return cudaSuccess;
 }
 
 /// Slice by slice: between them there may be rows that are not copied.
-cudaError_t copy_slices(const cudaMemcpy3DParms& p, const char* function, Place place,
+cudaError_t copy_slices(cudaMemcpy3DParms p, const char* function, Place place,
                         std::optional<cudaStream_t> async = {}) {
+  // Of an array what is given counts texels; all else counts bytes.
+  const auto as_rows = [](const cudaArray& array, cudaPos& at) {
+    at.x *= array.texel_bytes();
+    return make_cudaPitchedPtr(array.begin, array.pitch(), array.pitch(),
+                               std::max<size_t>(array.extent.height, 1));
+  };
+  const cudaArray* const any = p.dstArray ? p.dstArray : p.srcArray;
+  if (any) p.extent.width *= any->texel_bytes();
+  if (p.dstArray) p.dstPtr = as_rows(*p.dstArray, p.dstPos);
+  if (p.srcArray) p.srcPtr = as_rows(*p.srcArray, p.srcPos);
   const auto slice = [](const cudaPitchedPtr& of, const cudaPos& at, size_t z) {
     return static_cast<char*>(of.ptr) + ((at.z + z) * of.ysize + at.y) * of.pitch + at.x;
   };
@@ -1274,6 +1360,91 @@ cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent, Place 
 cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, cudaStream_t stream,
                               Place place) {
   return set_slices(to, value, extent, "cudaMemset3DAsync", place, stream);
+}
+
+// ---- arrays ----
+
+cudaError_t cudaMalloc3DArray(AnyPointer array, const cudaChannelFormatDesc* format,
+                              cudaExtent extent, unsigned flags, Place place) {
+  const Lock lock(state().mutex);
+  auto made = std::make_unique<cudaArray>(cudaArray{nullptr, *format, extent, flags});
+  const size_t bytes =
+      made->pitch() * std::max<size_t>(extent.height, 1) * std::max<size_t>(extent.depth, 1);
+  const std::string name = std::string("array ") + array.name;
+  if (const cudaError_t error = allocate(AnyPointer(&made->begin, name.c_str()), bytes,
+                                         Owner::device, "cudaMallocArray", place)) {
+    return error;
+  }
+  *array.at = made.release();
+  return cudaSuccess;
+}
+cudaError_t cudaMallocArray(AnyPointer array, const cudaChannelFormatDesc* format, size_t width,
+                            size_t height, unsigned flags, Place place) {
+  return cudaMalloc3DArray(array, format, {width, height, 0}, flags, place);
+}
+cudaError_t cudaFreeArray(cudaArray_t array, Place place) {
+  return array ? release(array->begin, false, "cudaFreeArray", place) : cudaSuccess;
+}
+cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* format, cudaExtent* extent, unsigned* flags,
+                             cudaArray_t array) {
+  if (format) *format = array->format;
+  if (extent) *extent = array->extent;
+  if (flags) *flags = array->flags;
+  return cudaSuccess;
+}
+cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* format, cudaArray_const_t array) {
+  *format = array->format;
+  return cudaSuccess;
+}
+
+/// Whether `width` bytes at byte x of the rows from y on are in the array.
+static bool is_in(const cudaArray& array, size_t x, size_t y, size_t width, size_t height) {
+  return x + width <= array.pitch() && y + height <= std::max<size_t>(array.extent.height, 1);
+}
+static cudaError_t beyond_array(const char* function, Place place) {
+  return fail_call(cudaErrorInvalidValue, function, place,
+                   "it copies more than the array has: widths are in bytes, heights in rows");
+}
+static char* inside(cudaArray_const_t array, size_t x, size_t y) {
+  return array->begin + y * array->pitch() + x;
+}
+
+cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes,
+                              cudaMemcpyKind kind, Place place) {
+  return copy_rows(inside(to, x, y), bytes, from, bytes, bytes, 1, kind, "cudaMemcpyToArray",
+                   place);
+}
+cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                cudaMemcpyKind kind, Place place) {
+  return copy_rows(to, bytes, inside(from, x, y), bytes, bytes, 1, kind, "cudaMemcpyFromArray",
+                   place);
+}
+cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch,
+                                size_t width, size_t height, cudaMemcpyKind kind, Place place) {
+  if (!is_in(*to, x, y, width, height)) return beyond_array("cudaMemcpy2DToArray", place);
+  return copy_rows(inside(to, x, y), to->pitch(), from, pitch, width, height, kind,
+                   "cudaMemcpy2DToArray", place);
+}
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void* from,
+                                     size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                                     cudaStream_t stream, Place place) {
+  if (!is_in(*to, x, y, width, height)) return beyond_array("cudaMemcpy2DToArrayAsync", place);
+  return copy_rows(inside(to, x, y), to->pitch(), from, pitch, width, height, kind,
+                   "cudaMemcpy2DToArrayAsync", place, stream);
+}
+cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x,
+                                  size_t y, size_t width, size_t height, cudaMemcpyKind kind,
+                                  Place place) {
+  if (!is_in(*from, x, y, width, height)) return beyond_array("cudaMemcpy2DFromArray", place);
+  return copy_rows(to, pitch, inside(from, x, y), from->pitch(), width, height, kind,
+                   "cudaMemcpy2DFromArray", place);
+}
+
+cudaError_t simt::program::set_elements(void* to, size_t pitch, unsigned value, size_t element,
+                                        size_t width, size_t height, cudaStream_t stream,
+                                        Place place) {
+  return set_rows(to, pitch, static_cast<int>(value), width * element, height, "a memset node",
+                  place, stream, element);
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
@@ -1358,8 +1529,9 @@ ErrorText text_of(cudaError_t error) {
 const char* cudaGetErrorString(cudaError_t error) { return text_of(error).text; }
 const char* cudaGetErrorName(cudaError_t error) { return text_of(error).name; }
 
-cudaError_t cudaDeviceSynchronize(Place) {
+cudaError_t cudaDeviceSynchronize(Place place) {
   const Lock lock(state().mutex);
+  RETURN_IF_FORBIDDEN(Call::waits_for_device, nullptr, "cudaDeviceSynchronize");
   state().order.wait_for_all();
   return state().fatal;
 }
@@ -1485,8 +1657,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream, Place place) {
   if (!stream) return no_resource("cudaStreamDestroy", place);
   return cudaSuccess;  // not deleted: Order knows it by its address
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream, Place) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream, Place place) {
   const Lock lock(state().mutex);
+  RETURN_IF_FORBIDDEN(Call::waits_for_stream, stream, "cudaStreamSynchronize");
   state().order.wait_for(Ordered::own(stream));
   return state().fatal;
 }
@@ -1494,7 +1667,24 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned, Place place) {
   const Lock lock(state().mutex);
   if (!event) return no_resource("cudaStreamWaitEvent", place);
+  cudaError_t error;
+  if (capture_wait(stream, event, &error)) {
+    if (error == cudaSuccess) return error;
+    return fail_call(error, "cudaStreamWaitEvent", place,
+                     "the stream is being captured, and the event is of no work of this capture");
+  }
   state().order.wait_in(Ordered::own(stream), event);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  if (is_captured(stream)) {
+    return capture(stream, cudaGraphNodeTypeHost, [=](cudaStream_t) {
+      function(data);
+      return cudaSuccess;
+    });
+  }
+  function(data);
   return cudaSuccess;
 }
 
@@ -1511,6 +1701,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event, Place place) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, Place place) {
   const Lock lock(state().mutex);
   if (!event) return no_resource("cudaEventRecord", place);
+  if (capture_record(event, stream)) return cudaSuccess;
   state().order.record(event, Ordered::own(stream));
   event->time = std::chrono::steady_clock::now();
   event->recorded = true;
@@ -1519,6 +1710,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, Place place)
 cudaError_t cudaEventSynchronize(cudaEvent_t event, Place place) {
   const Lock lock(state().mutex);
   if (!event) return no_resource("cudaEventSynchronize", place);
+  RETURN_IF_FORBIDDEN(Call::waits_for_event, event, "cudaEventSynchronize");
   state().order.wait_for_event(event);
   return state().fatal;
 }

@@ -195,7 +195,9 @@ class coalesced_group : public lane_group {
 
 namespace detail {
 template <class T>
-concept Tile = requires { T::kThreads; };
+concept Tile = requires {
+  T::kThreads;
+};
 /// The threads of what is divided into tiles.
 template <class Parent>
 __forceinline__ unsigned divided() {
@@ -263,8 +265,8 @@ class thread_block_tile : public tile_place<kSize> {
 
 /// A tile within a warp.
 template <unsigned kSize, class Parent>
-  requires(kSize <= 32)
-class thread_block_tile<kSize, Parent> : public lane_group, public tile_place<kSize> {
+requires(kSize <= 32) class thread_block_tile<kSize, Parent> : public lane_group,
+                                                               public tile_place<kSize> {
   static_assert((kSize & (kSize - 1)) == 0, "a tile has 1, 2, 4, ... or 512 threads");
 
  public:
