@@ -300,10 +300,8 @@ class Rewriter:
             if self.text(begin - 1) in ("return", "else", "do"):
                 return begin
 
-    def launch(self, at, in_device_code):
+    def launch(self, at):
         token = self.token(at)
-        if in_device_code:
-            self.unsupported(at, "a kernel launched by a kernel (dynamic parallelism) is not supported")
         begin = self.launch_operand(at)
         end = at + 1
         while not (self.text(end) == ">" and self.text(end + 1) == ">" and self.text(end + 2) == ">"):
@@ -632,7 +630,7 @@ class Rewriter:
             if text in ("{", "}"):
                 self.count_brace(text)
             elif token.kind == "launch":
-                self.launch(at, where.code == "device")
+                self.launch(at)
             elif text in ("::", ".", "->") and where.scope == "function":
                 self.member_template(at)
             elif token.kind == "name":
@@ -641,6 +639,8 @@ class Rewriter:
                     self.inline_ptx(at)
                 if where.code == "device" and text in ("malloc", "free", "new"):
                     self.heap(at)
+                if where.code == "device" and text == "cudaDeviceSynchronize":
+                    self.unsupported(at, f"{text}() in a kernel, which CUDA 12 removed, is not supported")
         for at in range(len(self.solid)):
             if self.text(at) == "__align__":
                 self.put_after(self.match(at + 1), "))")

@@ -720,6 +720,36 @@ void set_stack_limit(size_t bytes) {
 
 namespace {
 
+/// A launch that is performed later: the node of a graph, or what a kernel launches.
+struct KeptLaunch {
+  Place place;
+  LaunchSizes sizes;
+  KernelCall call;
+  std::vector<PointerArgument> pointers;
+};
+// By the threads of the kernel that runs. It comes when that kernel has ended, which CUDA permits:
+// a kernel cannot wait for what it launches.
+std::mutex children_mutex;
+std::vector<KeptLaunch> children;
+int generation = 0;  // of the launch under way; the host's are 0
+
+cudaError_t run_now(Place place, const LaunchSizes& sizes, const KernelCall& call,
+                    const PointerArgument* pointers, int pointer_count);
+
+void run_children(cudaStream_t stream) {
+  constexpr int kMostGenerations = 24;
+  std::vector<KeptLaunch> now;
+  now.swap(children);
+  if (generation == kMostGenerations || state().fatal != cudaSuccess) return;
+  ++generation;
+  for (KeptLaunch& child : now) {
+    child.sizes.stream = stream;
+    run_now(child.place, child.sizes, child.call, child.pointers.data(),
+            static_cast<int>(child.pointers.size()));
+  }
+  --generation;
+}
+
 cudaError_t run_now(Place place, const LaunchSizes& sizes, const KernelCall& call,
                     const PointerArgument* pointers, int pointer_count) {
   state().of_launch = cudaSuccess;
@@ -727,6 +757,7 @@ cudaError_t run_now(Place place, const LaunchSizes& sizes, const KernelCall& cal
   if (state().fatal != cudaSuccess) return state().last = state().of_launch = state().fatal;
   try {
     run_checked(place, sizes, call, pointers, pointer_count);
+    if (!children.empty()) run_children(sizes.stream);
   } catch (const LaunchError& error) {
     state().of_launch = error_of(error.fault());
     fail_call(state().of_launch, "<<<>>>", place, error.what(), true);
@@ -743,16 +774,28 @@ cudaError_t run_now(Place place, const LaunchSizes& sizes, const KernelCall& cal
 void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
          const PointerArgument* pointers, int pointer_count,
          const void* (*keep)(const void* arguments)) {
+  const auto kept = [&] {
+    const NoThread none;
+    return KeptLaunch{place,
+                      sizes,
+                      {call.invoke, keep(call.arguments), call.argument_bytes},
+                      {pointers, pointers + pointer_count}};
+  };
+  if (simt::current_thread) {
+    const std::lock_guard<std::mutex> lock(children_mutex);
+    KeptLaunch child = kept();
+    const NoThread none;
+    children.push_back(std::move(child));
+    return;
+  }
   const Lock lock(state().mutex);
   if (is_captured(sizes.stream)) {
-    const KernelCall kept(call.invoke, keep(call.arguments), call.argument_bytes);
-    const std::vector<PointerArgument> copies(pointers, pointers + pointer_count);
     state().of_launch =
-        capture(sizes.stream, cudaGraphNodeTypeKernel,
-                [place, now = sizes, kept, copies](cudaStream_t lane) mutable {
-                  now.stream = lane;
-                  return run_now(place, now, kept, copies.data(), static_cast<int>(copies.size()));
-                });
+        capture(sizes.stream, cudaGraphNodeTypeKernel, [one = kept()](cudaStream_t lane) mutable {
+          one.sizes.stream = lane;
+          return run_now(one.place, one.sizes, one.call, one.pointers.data(),
+                         static_cast<int>(one.pointers.size()));
+        });
     if (state().of_launch != cudaSuccess) state().last = state().of_launch;
     return;
   }
@@ -1498,12 +1541,14 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 // ---- errors and the device ----
 
 cudaError_t cudaGetLastError() {
+  if (simt::current_thread) return cudaSuccess;  // of what the kernel launches
   const Lock lock(state().mutex);
   const cudaError_t error = cudaPeekAtLastError();
   state().last = state().fatal;
   return error;
 }
 cudaError_t cudaPeekAtLastError() {
+  if (simt::current_thread) return cudaSuccess;  // of what the kernel launches
   const Lock lock(state().mutex);
   for (FailedCall& call : state().report.failed_calls) call.looked_at = true;
   return state().last;
@@ -1646,6 +1691,10 @@ cudaError_t no_resource(const char* function, Place place) {
 }  // namespace
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, Place place) {
+  if (simt::current_thread) {  // all that a kernel launches is in the kernel's stream
+    *stream = nullptr;
+    return cudaSuccess;
+  }
   const Lock lock(state().mutex);
   *stream = new CUstream_st;
   state().order.add_stream(*stream, flags != cudaStreamNonBlocking, place);
@@ -1653,6 +1702,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, Plac
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream, Place place) {
+  if (simt::current_thread) return cudaSuccess;
   const Lock lock(state().mutex);
   if (!stream) return no_resource("cudaStreamDestroy", place);
   return cudaSuccess;  // not deleted: Order knows it by its address
