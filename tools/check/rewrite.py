@@ -51,6 +51,7 @@ UNSUPPORTED = [
      "mipmaps, cube maps and gathers of textures"),
     (re.compile(r"cudaGraph(AddMem(Alloc|Free)|Conditional|AddEvent|AddExternal|AddNode|ExecMem|ExecHost)\w*"),
      "these nodes of CUDA graphs"),
+    (re.compile(r"cuda(Graphics|GL)[A-Z]\w*"), "buffers of OpenGL"),
     (re.compile(r"cuda(Ipc|Import|ExternalMemory|ExternalSemaphore)\w*"), "memory between processes, IPC"),
     (re.compile(r"cu(DeviceGet|CtxCreate|ModuleLoad|ModuleGetFunction|LaunchKernel|MemAlloc)\w*"),
      "the driver API"),
