@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Cooperative groups: tiles, coalesced threads, reductions, and a grid that synchronises.
-// exit: 0
-// prints: sum 523776, tiles 31, evens 16, blocks 3 3 3
+// Cooperative groups: tiles of less and more than a warp, coalesced threads, reductions, and a grid
+// that synchronises.
+// exit: 1
+// prints: sum 523776, tiles 31, evens 16, blocks 3 3 3, wide 2016 64 130 3
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
 
 #include <cstdio>
 
@@ -45,6 +47,34 @@ __global__ void neighbours(int* in, int* out) {
   if (threadIdx.x == 0) out[blockIdx.x] = in[(blockIdx.x + 1) % gridDim.x] == mine % 3 + 1 ? 3 : 0;
 }
 
+// Two tiles of 64. The threads of one exchange values through shared memory, too.
+__global__ void wide(int* result, int* other) {
+  __shared__ cg::block_tile_memory<128> room;
+  __shared__ int x[128];
+  const cg::thread_block block = cg::this_thread_block(room);
+  const auto tile = cg::tiled_partition<64>(block);
+  const cg::thread_block_tile<64> same = tile;
+  const auto warp = cg::tiled_partition<32>(tile);
+  const int rank = tile.thread_rank(), next = tile.meta_group_rank() * 64 + (rank + 1) % 64;
+  x[threadIdx.x] = rank;
+  tile.sync();
+  const int sum = cg::reduce(tile, x[next], cg::plus<int>());
+  const int ones = cg::inclusive_scan(tile, 1);
+  const int before = cg::exclusive_scan(same, 1) - rank;
+  const int from = tile.shfl(static_cast<int>(threadIdx.x), 2);
+  const int last = cg::invoke_one_broadcast(tile, [&] { return rank + 66; });
+  const bool odd = !tile.any(rank == 63) || tile.all(rank != 0) || before != 0;
+  if (threadIdx.x == 127) {
+    result[0] = sum;
+    result[1] = ones + odd;
+    result[2] = from + last - 2;
+    result[3] = warp.meta_group_rank() + warp.meta_group_size();
+  }
+  x[threadIdx.x] = rank;  // finds: race
+  warp.sync();
+  other[threadIdx.x] = x[next];
+}
+
 int main() {
   const int n = 1024;
   int host[n], *x, *result, *in, *out;
@@ -58,7 +88,10 @@ int main() {
   int sums[3], blocks[3];
   if (cudaMemcpy(sums, result, 12, cudaMemcpyDeviceToHost)) return 1;
   if (cudaMemcpy(blocks, out, 12, cudaMemcpyDeviceToHost)) return 1;
-  printf("sum %d, tiles %d, evens %d, blocks %d %d %d\n", sums[0], sums[1], sums[2], blocks[0],
-         blocks[1], blocks[2]);
+  int tiles[4];
+  wide<<<1, 128>>>(x, x + 4);
+  if (cudaMemcpy(tiles, x, sizeof(tiles), cudaMemcpyDeviceToHost)) return 1;
+  printf("sum %d, tiles %d, evens %d, blocks %d %d %d, wide %d %d %d %d\n", sums[0], sums[1],
+         sums[2], blocks[0], blocks[1], blocks[2], tiles[0], tiles[1], tiles[2], tiles[3]);
   return cudaFree(x) || cudaFree(result) || cudaFree(in) || cudaFree(out);
 }

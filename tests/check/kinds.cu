@@ -92,6 +92,93 @@ __global__ void heap(int* x, int more) {
   free(own);
 }
 
+// Filters, borders and normalised coordinates; the texel that nothing has written; a surface that
+// one thread writes and another reads.
+__global__ void sample(cudaTextureObject_t row, cudaTextureObject_t image, float* out) {
+  if (threadIdx.x == 0) {
+    out[0] = tex1Dfetch<float>(row, 3) + tex1Dfetch<float>(row, -1) + tex1Dfetch<float>(row, 32);
+    out[1] = tex2D<float>(image, 2.0f, 1.5f);            // between two texels of a row
+    out[2] = tex2D<float>(image, 1.50146484375f, 0.5f);  // a step of 1/256 is the least
+    out[3] = tex2D<float>(image, -5, 0.5f);              // clamped
+    out[4] = tex2D<float>(image, 0.5f, 3.25f);           // beyond the border of the rows
+  }
+}
+__global__ void normalised(cudaTextureObject_t bytes, float4* out) {
+  *out = tex2D<float4>(bytes, 1.75f, 0.25f);  // wraps to (3, 0) of 4 x 2
+}
+__global__ void unwritten(cudaTextureObject_t image, float* out, int rows) {
+  for (int y = 0; y < rows; ++y) out[y] = tex2D<float>(image, 1, y);  // finds: uninitialised
+}
+__global__ void exchange(cudaSurfaceObject_t surface, float* out, bool waits) {
+  surf2Dwrite(float(threadIdx.x), surface, threadIdx.x * 4, 0);  // finds: race
+  if (waits) __syncthreads();
+  float other;
+  surf2Dread(&other, surface, (threadIdx.x + 32) % 64 * 4, 0);
+  out[threadIdx.x] = other + surf2Dread<float>(surface, 0, -1, cudaBoundaryModeZero);
+}
+int textures(float* row, float* out) {
+  float host[64];
+  for (int i = 0; i < 64; ++i) host[i] = i;
+  cudaArray_t image, bytes, wide;
+  cudaChannelFormatDesc format = cudaCreateChannelDesc<float>(),
+                        four = cudaCreateChannelDesc<uchar4>();
+  if (cudaMallocArray(&image, &format, 4, 3) || cudaMallocArray(&bytes, &four, 4, 2)) return 1;
+  if (cudaMallocArray(&wide, &format, 64, 1, cudaArraySurfaceLoadStore)) return 1;
+  if (cudaMemcpy2DToArray(image, 0, 0, host, 16, 16, 3, cudaMemcpyHostToDevice)) return 1;
+  unsigned char colours[32];
+  for (int i = 0; i < 32; ++i) colours[i] = i * 5;
+  if (cudaMemcpyToArray(bytes, 0, 0, colours, 32, cudaMemcpyHostToDevice)) return 1;
+  if (cudaMemcpy(row, host, 128, cudaMemcpyHostToDevice)) return 1;
+
+  cudaResourceDesc resource = {};
+  cudaTextureDesc how = {};
+  cudaTextureObject_t linear, filtered, colour, partly;
+  resource.resType = cudaResourceTypeLinear;
+  resource.res.linear = {row, format, 128};
+  if (cudaCreateTextureObject(&linear, &resource, &how, nullptr)) return 1;
+  resource.resType = cudaResourceTypeArray;
+  resource.res.array.array = image;
+  how.addressMode[1] = cudaAddressModeBorder;
+  how.filterMode = cudaFilterModeLinear;
+  if (cudaCreateTextureObject(&filtered, &resource, &how, nullptr)) return 1;
+  how = {};
+  resource.res.array.array = bytes;
+  how.normalizedCoords = 1;
+  how.readMode = cudaReadModeNormalizedFloat;
+  if (cudaCreateTextureObject(&colour, &resource, &how, nullptr)) return 1;
+  sample<<<1, 32>>>(linear, filtered, out);
+  if (cudaMemcpy(host, out, 20, cudaMemcpyDeviceToHost)) return 1;
+  if (host[0] != 3 || host[1] != 5.5f || host[2] != 1 || host[3] != 0 || host[4] != 2) return 1;
+  normalised<<<1, 1>>>(colour, (float4*)out);
+  if (cudaMemcpy(host, out, 16, cudaMemcpyDeviceToHost)) return 1;
+  if (host[0] != 60 / 255.f || host[3] != 75 / 255.f) return 1;
+
+  // One row of two is written.
+  cudaArray_t rows;
+  if (cudaMallocArray(&rows, &format, 4, 2)) return 1;
+  if (cudaMemcpy2DToArray(rows, 0, 0, host, 16, 16, 1, cudaMemcpyHostToDevice)) return 1;
+  if (cudaMemcpy2DToArray(rows, 0, 0, host, 16, 16, 3, cudaMemcpyHostToDevice) !=
+      cudaErrorInvalidValue) {
+    return 1;
+  }
+  if (cudaGetLastError() != cudaErrorInvalidValue) return 1;
+  how = {};
+  resource.res.array.array = rows;
+  if (cudaCreateTextureObject(&partly, &resource, &how, nullptr)) return 1;
+  unwritten<<<1, 1>>>(partly, out, 1);
+  unwritten<<<1, 1>>>(partly, out, 2);
+
+  cudaSurfaceObject_t surface;
+  resource.res.array.array = wide;
+  if (cudaCreateSurfaceObject(&surface, &resource)) return 1;
+  exchange<<<1, 64>>>(surface, out, true);
+  if (cudaMemcpy(host, out, 256, cudaMemcpyDeviceToHost) || host[1] != 33) return 1;
+  exchange<<<1, 64>>>(surface, out, false);
+  cudaDestroyTextureObject(linear);
+  cudaDestroySurfaceObject(surface);
+  return cudaFreeArray(image) || cudaFreeArray(bytes) || cudaFreeArray(wide) || cudaFreeArray(rows);
+}
+
 int main() {
   float *f = nullptr, *more[2] = {};
   int *big = nullptr, *small = nullptr;
@@ -101,6 +188,7 @@ int main() {
   if (cudaMalloc(reinterpret_cast<void**>(&d), 256)) return 1;  // says: 'd'  // finds: leak
   if (cudaMalloc(&f, 128)) return 1;                            // finds: leak
   if (cudaMemset(f, 0, 128) || cudaMemset(d, 0, 256)) return 1;
+  if (textures((float*)big, (float*)big + 128)) return 3;
   if (cudaMemset(big, 0, 4096)) return 1;
   int host[32];
   sum_of_20<<<1, 20>>>(big, small);

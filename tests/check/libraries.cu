@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Headers of the toolkit: asynchronous copies, barriers, atomics, clusters, fp8, NVTX.
+// Headers of the toolkit: asynchronous copies, barriers, atomics, clusters, fp8, NVTX; and GLUT,
+// whose main loop draws and then presses the escape key.
 // options: -O3 -arch sm_90a --std=c++17 -lineinfo -lcuda
 // exit: 0
 // prints: 0 wrong
+#include <GL/glut.h>
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cuda/atomic>
@@ -80,9 +82,17 @@ __global__ void __cluster_dims__(2, 1, 1) neighbours(int* out) {
   cluster.sync();
 }
 
+int *in, *out, *count, wrong, drawn;
+void draw() { ++drawn; }
+void end(unsigned char key, int, int) {
+  wrong += drawn != 1 || key != 27;
+  printf("%d wrong\n", wrong);
+  exit(cudaFree(in) || cudaFree(out) || cudaFree(count) || wrong);
+}
+
 int main() {
   nvtxRangePushA("all");
-  int *in, *out, *count, seen = 0;
+  int seen = 0;
   if (cudaMallocManaged(&in, 2048) || cudaMallocManaged(&out, 512)) return 1;
   if (cudaMallocManaged(&count, 12)) return 1;
   const cudaMemLocation device{cudaMemLocationTypeDevice, 0};  // as since CUDA 13
@@ -94,10 +104,12 @@ int main() {
   flags<<<2, 64>>>(count);
   neighbours<<<2, 32>>>(count + 1);
   if (cudaMemcpyFromSymbol(&seen, sum, sizeof seen)) return 1;
-  int wrong = seen != 5 || count[0] != 128 || count[1] != 11 || count[2] != 10;
+  wrong = seen != 5 || count[0] != 128 || count[1] != 11 || count[2] != 10;
   for (int i = 0; i < 128; ++i) wrong += out[i] != 4 * (127 - i) + 128 * 6;
   wrong += static_cast<float>(__nv_fp8_e4m3(0.3f)) != 0.3125f;
   nvtxRangePop();
-  printf("%d wrong\n", wrong);
-  return cudaFree(in) || cudaFree(out) || cudaFree(count) || wrong;
+  glutDisplayFunc(draw);
+  glutKeyboardFunc(end);
+  glutMainLoop();
+  return 1;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Streams, events, copies and the host: what nothing orders, and each beside its correct version.
+// Streams, events, copies, graphs and the host: what nothing orders, and each beside its correct
+// version.
 // exit: 1
 #include <cstdio>
 #define CHECK(call) \
@@ -11,7 +12,83 @@ __global__ void add(const int* x, int* y) {
   const int i = blockIdx.x * blockDim.x + threadIdx.x;
   y[i] = x[i] + 1;
 }
+__global__ void accumulate(int* sum, const int* x, int times) {
+  sum[threadIdx.x] += times * x[threadIdx.x];
+}
 __global__ void greet() { printf("hello from %d\n", threadIdx.x); }
+
+// A graph runs what was captured, with the arguments of then; nothing runs at the capture. Its
+// branches are ordered by what was captured, as streams are.
+int graphs(cudaStream_t one, cudaStream_t two, cudaEvent_t fork, cudaEvent_t join, int* pinned) {
+  int *x, *sum;
+  CHECK(cudaMalloc(&x, 1024));
+  CHECK(cudaMalloc(&sum, 1024));
+  CHECK(cudaMemset(sum, 0, 1024));
+  CHECK(cudaDeviceSynchronize());
+  for (int i = 0; i < 256; ++i) pinned[i] = i;
+  cudaGraph_t graph;
+  cudaGraphExec_t exec;
+  CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+  CHECK(cudaMemcpyAsync(x, pinned, 1024, cudaMemcpyHostToDevice, one));
+  CHECK(cudaEventRecord(fork, one));
+  CHECK(cudaStreamWaitEvent(two, fork));
+  void (*kernel)(int*, const int*, int) = accumulate;
+  int times = 1;
+  kernel<<<1, 128, 0, one>>>(sum, x, times);
+  times = 2;
+  kernel<<<1, 128, 0, two>>>(sum + 128, x + 128, times);
+  CHECK(cudaEventRecord(join, two));
+  CHECK(cudaStreamWaitEvent(one, join));
+  times = 100;
+  kernel = nullptr;
+  CHECK(cudaStreamEndCapture(one, &graph));
+  CHECK(cudaGraphInstantiate(&exec, graph, NULL, NULL, 0));
+  for (int i = 0; i < 3; ++i) CHECK(cudaGraphLaunch(exec, one));
+  CHECK(cudaMemcpyAsync(pinned, sum, 1024, cudaMemcpyDeviceToHost, one));
+  CHECK(cudaStreamSynchronize(one));
+  if (pinned[1] != 3 || pinned[129] != 6 * 129) return 1;
+  // Without the first event nothing would order the branch. The second branch is not joined, ...
+  CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+  CHECK(cudaEventRecord(fork, one));
+  CHECK(cudaStreamWaitEvent(two, fork));
+  fill<<<1, 256, 0, two>>>(x, 1);
+  if (cudaStreamEndCapture(one, &graph) != cudaErrorStreamCaptureUnjoined || graph) return 1;
+  // ... and a call that waits breaks the capture.
+  CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
+  fill<<<1, 256, 0, one>>>(x, 1);
+  if (cudaStreamSynchronize(one) != cudaErrorStreamCaptureUnsupported) return 1;
+  if (cudaStreamEndCapture(one, &graph) != cudaErrorStreamCaptureInvalidated) return 1;
+  if (cudaGetLastError() != cudaErrorStreamCaptureInvalidated) return 1;
+  // Node by node: the second kernel waits for the copy alone.
+  cudaGraphNode_t copy, first, second;
+  void* arguments[] = {&x, &sum};
+  cudaKernelNodeParams launch = {0};
+  launch.func = (void*)add;
+  launch.gridDim = dim3(2);
+  launch.blockDim = dim3(128);
+  launch.kernelParams = arguments;
+  CHECK(cudaGraphCreate(&graph, 0));
+  CHECK(cudaGraphAddMemcpyNode1D(&copy, graph, NULL, 0, x, pinned, 1024, cudaMemcpyHostToDevice));
+  CHECK(cudaGraphAddKernelNode(&first, graph, &copy, 1, &launch));
+  int value = 5;
+  void* others[] = {&sum, &value};
+  launch.func = (void*)fill;
+  launch.kernelParams = others;
+  CHECK(cudaGraphAddKernelNode(&second, graph, &copy, 1, &launch));  // finds: race
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  CHECK(cudaGraphLaunch(exec, one));
+  CHECK(cudaStreamSynchronize(one));
+  CHECK(cudaGraphAddDependencies(graph, &first, &second, 1));
+  CHECK(cudaGraphInstantiate(&exec, graph, 0));
+  CHECK(cudaGraphLaunch(exec, one));
+  CHECK(cudaMemcpyAsync(pinned, sum, 1024, cudaMemcpyDeviceToHost, one));
+  CHECK(cudaStreamSynchronize(one));
+  CHECK(cudaGraphExecDestroy(exec));
+  CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaFree(x));
+  CHECK(cudaFree(sum));
+  return pinned[7] != 5;
+}
 
 int main() {
   const int n = 256, bytes = n * sizeof(int);
@@ -23,11 +100,13 @@ int main() {
   CHECK(cudaMallocHost(&pinned, bytes));
   CHECK(cudaMallocManaged(&managed, bytes));
   cudaStream_t one, two, blocking;
-  cudaEvent_t done;
+  cudaEvent_t done, other;
   CHECK(cudaStreamCreateWithFlags(&one, cudaStreamNonBlocking));
   CHECK(cudaStreamCreateWithFlags(&two, cudaStreamNonBlocking));
   CHECK(cudaStreamCreate(&blocking));
   CHECK(cudaEventCreate(&done));
+  CHECK(cudaEventCreate(&other));
+  if (graphs(one, two, done, other, pinned)) return 2;
 
   // An event orders two streams; without it nothing does.
   fill<<<2, 128, 0, one>>>(x, 1);

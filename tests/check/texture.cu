@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What there is no equivalent for is named.
 // exit: 2
-__global__ void read(cudaTextureObject_t t, float* x) {  // unsupported: textures
-  x[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x);
-}
+texture<float, 1> values;
 
-int main() { return 0; }
+__global__ void read(float* x) { x[threadIdx.x] = tex1Dfetch(values, threadIdx.x); }
+
+int main() {
+  float* x;
+  if (cudaMalloc(&x, 128)) return 1;
+  return cudaBindTexture(0, values, x, 128);  // unsupported: texture references
+}

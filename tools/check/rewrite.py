@@ -35,7 +35,7 @@ MARKER = re.compile(r'#\s*(\d+)\s+"((?:\\.|[^"\\])*)"((?:\s+\d)*)')
 
 WORDS = {"__global__", "__device__", "__host__", "__shared__", "__constant__", "__managed__", "__noinline__"}
 ALLOCATIONS = {"cudaMalloc", "cudaMallocAsync", "cudaMallocManaged", "cudaMallocHost", "cudaHostAlloc",
-               "cudaMallocPitch"}
+               "cudaMallocPitch", "cudaMallocArray", "cudaMalloc3DArray"}
 COOPERATIVE = {"cudaLaunchCooperativeKernel", "cudaLaunchAttributeCooperative", "__cluster_dims__",
                "cudaLaunchAttributeClusterDimension"}
 ALIGNMENTS = ("alignas", "__align__")
@@ -44,12 +44,14 @@ OPENING, CLOSING = "([{", ")]}"
 
 # What has no equivalent, by name: the first group that matches says why.
 UNSUPPORTED = [
-    # Their functions, such as tex2D, may be the program's own.
-    (re.compile(r"cuda(Texture|Surface|Array|ChannelFormat|BindTexture|UnbindTexture|CreateTexture|CreateSurface|"
-                r"DestroyTexture|DestroySurface|CreateChannelDesc|Malloc(3D)?Array|FreeArray|MemcpyToArray|"
-                r"Memcpy2DToArray)\w*"),
-     "textures, surfaces and arrays"),
-    (re.compile(r"cuda(Graph|StreamBeginCapture|StreamEndCapture|StreamIsCapturing)\w*"), "CUDA graphs"),
+    (re.compile(r"cuda(Bind|Unbind)(Texture|Surface)\w*|cudaGet(Texture|Surface)(Reference|AlignmentOffset)|"
+                r"cudaTextureType\w+|(texture|surface)Reference"),
+     "texture references, which CUDA 12 removed,"),
+    (re.compile(r"cuda\w*Mipmapped\w*|cudaArrayCubemap|texCubemap\w*|tex2Dgather|tex[123]D(Layered)?(Lod|Grad)"),
+     "mipmaps, cube maps and gathers of textures"),
+    (re.compile(r"cudaGraph(AddMem(Alloc|Free)|Conditional|AddEvent|AddExternal|AddNode|ExecMem|ExecHost)\w*"),
+     "these nodes of CUDA graphs"),
+    (re.compile(r"cuda(Graphics|GL)[A-Z]\w*"), "buffers of OpenGL"),
     (re.compile(r"cuda(Ipc|Import|ExternalMemory|ExternalSemaphore)\w*"), "memory between processes, IPC"),
     (re.compile(r"cu(DeviceGet|CtxCreate|ModuleLoad|ModuleGetFunction|LaunchKernel|MemAlloc)\w*"),
      "the driver API"),
@@ -207,6 +209,7 @@ class Rewriter:
         # the block's memory alone: there the variables lie elsewhere.
         self.cooperative = any(t.own and (t.text in COOPERATIVE or t.kind == "string" and "wgmma.mma" in t.text)
                                for t in self.tokens)
+        self.captures = any(t.own and t.text == "cudaStreamBeginCapture" for t in self.tokens)
         # Indices of what counts: neither spaces nor line markers nor system headers.
         self.solid = [i for i, t in enumerate(self.tokens) if t.own and t.kind not in ("space", "marker")]
         self.before = {}  # text put in front of a token
@@ -298,10 +301,8 @@ class Rewriter:
             if self.text(begin - 1) in ("return", "else", "do"):
                 return begin
 
-    def launch(self, at, in_device_code):
+    def launch(self, at):
         token = self.token(at)
-        if in_device_code:
-            self.unsupported(at, "a kernel launched by a kernel (dynamic parallelism) is not supported")
         begin = self.launch_operand(at)
         end = at + 1
         while not (self.text(end) == ">" and self.text(end + 1) == ">" and self.text(end + 2) == ">"):
@@ -314,8 +315,10 @@ class Rewriter:
         if self.text(end + 3) != "(":
             self.unsupported(at, "a launch without arguments in parentheses")
         file = token.file.replace("\\", "\\\\").replace('"', '\\"')
+        # The node of a graph lives longer than a pointer to a kernel. What is indexed may not be copied.
+        copies = "=" if self.captures or begin == at - 1 else "&"
         self.put_before(begin, f'{RUNTIME}launch_at("{file}", {token.line}, '
-                               f"[&](const auto&... cookbook_arguments) {UNTRACED} {{ ")
+                               f"[{copies}](const auto&... cookbook_arguments) {UNTRACED} {{ ")
         token.text = "(cookbook_arguments...); }).with("
         self.erase(end, end + 2)
         self.put_after(end + 2, ")")
@@ -628,7 +631,7 @@ class Rewriter:
             if text in ("{", "}"):
                 self.count_brace(text)
             elif token.kind == "launch":
-                self.launch(at, where.code == "device")
+                self.launch(at)
             elif text in ("::", ".", "->") and where.scope == "function":
                 self.member_template(at)
             elif token.kind == "name":
@@ -637,6 +640,8 @@ class Rewriter:
                     self.inline_ptx(at)
                 if where.code == "device" and text in ("malloc", "free", "new"):
                     self.heap(at)
+                if where.code == "device" and text == "cudaDeviceSynchronize":
+                    self.unsupported(at, f"{text}() in a kernel, which CUDA 12 removed, is not supported")
         for at in range(len(self.solid)):
             if self.text(at) == "__align__":
                 self.put_after(self.match(at + 1), "))")
@@ -685,10 +690,13 @@ class Rewriter:
         elif text in ("cudaLaunchKernel", "cudaLaunchCooperativeKernel", "cudaFuncSetAttribute",
                       "cudaFuncSetCacheConfig", "cudaFuncGetAttributes"):
             self.launch_function(at)
+        elif text == "func" and self.text(at - 1) in (".", "->") and [self.text(at + i) for i in (1, 2, 3, 4, 5)] == \
+                ["=", "(", "void", "*", ")"]:
+            self.erase(at + 2, at + 5)  # of a cudaKernelNodeParams: the kernel keeps its type
         else:
             for pattern, what in UNSUPPORTED:
                 if pattern.fullmatch(text):
-                    self.unsupported(at, f"{what} are not supported ({text})" if what[-1] == "s"
+                    self.unsupported(at, f"{what} are not supported ({text})" if what[-1] in "s,"
                                      else f"{what} is not supported ({text})")
 
     def inline_ptx(self, at):

@@ -22,6 +22,10 @@ void Order::add_stream(const void* stream, bool blocking, Place place) {
   streams_[stream] = {blocking, "the stream created at " + describe(place)};
 }
 
+void Order::add_branch(const void* stream, Place place) {
+  streams_[stream] = {false, "a branch of the graph instantiated at " + describe(place)};
+}
+
 void Order::join_default(const void* stream) {
   if (stream != nullptr) {
     if (streams_[stream].blocking) learn(stream, known_[nullptr]);

@@ -37,6 +37,9 @@ class Order {
   explicit Order(Report report) : report_(std::move(report)) {}
 
   void add_stream(const void* stream, bool blocking, Place place);
+  /// A chain of nodes of a graph that is instantiated at `place`.
+  void add_branch(const void* stream, Place place);
+  bool is_blocking(const void* stream) { return streams_[stream].blocking; }
   /// An operation comes next in `stream`; null: the default stream.
   void begin(const void* stream, std::string what);
   /// Of that operation.

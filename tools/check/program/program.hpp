@@ -61,9 +61,11 @@ struct PointerArgument {
   const void* value;
 };
 
-/// Runs the launch; what goes wrong becomes the program's error state and a finding.
+/// Runs the launch; what goes wrong becomes the program's error state and a finding. `keep` copies
+/// the arguments for the node of a graph.
 void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
-         const PointerArgument* pointers, int pointer_count);
+         const PointerArgument* pointers, int pointer_count,
+         const void* (*keep)(const void* arguments));
 
 template <class Body, class... P>
 struct BoundCall {
@@ -73,6 +75,10 @@ struct BoundCall {
   COOKBOOK_SIMT_UNTRACED static void invoke(void*, const void* self) {
     const auto& bound = *static_cast<const BoundCall*>(self);
     call_with(*bound.body, bound.arguments);
+  }
+  COOKBOOK_SIMT_UNTRACED static const void* keep(const void* self) {
+    const auto& bound = *static_cast<const BoundCall*>(self);
+    return new BoundCall{new Body(*bound.body), bound.arguments};
   }
 };
 
@@ -106,7 +112,8 @@ class Launch {
     ((++number,
       std::is_polymorphic_v<std::decay_t<A>> ? void(sizes_.polymorphic = number) : void()),
      ...);
-    run(place_, sizes_, KernelCall(&Call::invoke, &call, sizeof(call)), pointers, count);
+    run(place_, sizes_, KernelCall(&Call::invoke, &call, sizeof(call)), pointers, count,
+        &Call::keep);
   }
 
  private:

@@ -78,6 +78,7 @@ void write(const Report& report) {
   }
   const ordered_json all = {{"status", report.status},
                             {"crash", report.crash},
+                            {"unsupported", report.unsupported},
                             {"launches", report.launches},
                             {"large_grid", report.large_grid},
                             {"nan_copied", report.nan_copied},

@@ -31,6 +31,7 @@ struct Report {
   bool infinity_given = false;      ///< By the host.
   bool large_grid = false;          ///< One of more blocks than the device has SMs.
   int status = 0;                   ///< That the program exits with.
+  std::string unsupported;          ///< What the program asked for at run time and is not here.
   std::string crash;                ///< How host code ended the program, if it did.
 };
 

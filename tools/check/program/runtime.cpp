@@ -16,6 +16,7 @@
 #include <new>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,7 +30,9 @@
 #include "common/backend/simt/runtime/launch.hpp"
 #include "common/backend/simt/runtime/memory.hpp"
 #include "common/backend/simt/runtime/scheduler.hpp"
+#include "tools/check/program/arrays.hpp"
 #include "tools/check/program/asking.hpp"
+#include "tools/check/program/graphs.hpp"
 #include "tools/check/program/host_code.hpp"
 #include "tools/check/program/include/cooperative_groups.h"
 #include "tools/check/program/include/cuda_runtime.h"
@@ -168,16 +171,31 @@ void add_finding(const std::string& kind, const std::string& message,
       {kind, kind + ": " + message, 1, cause.empty() ? kind + ": " + message : cause, "", remedy});
 }
 
+}  // namespace
+
+Order& order_of_streams() { return state().order; }
+std::recursive_mutex& mutex_of_calls() { return state().mutex; }
+
 cudaError_t fail_call(cudaError_t error, const char* function, Place place,
-                      const std::string& message, bool is_launch = false) {
+                      const std::string& message, bool is_launch) {
   state().last = error;
   state().report.failed_calls.push_back({function, message, place, is_launch, false});
   return error;
 }
 
+namespace {
+
 /// After a kernel failed, every call does.
 #define RETURN_IF_FATAL() \
   if (state().fatal != cudaSuccess) return state().last = state().fatal
+/// During a capture some calls do, too. Of one in a stream: if that is the default one.
+#define RETURN_IF_FORBIDDEN(CALL, STREAM, FUNCTION) \
+  if (const cudaError_t e = forbid_in(CALL, STREAM, FUNCTION, place); e != cudaSuccess) return e
+
+cudaError_t forbid_in(Call call, const void* what, const char* function, Place place) {
+  if (call == Call::uses_legacy_stream && what != nullptr) return cudaSuccess;
+  return forbid(call, what, function, place);
+}
 
 // ---- whose memory it is ----
 
@@ -402,6 +420,7 @@ cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* funct
   void** const pointer = to.at;
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
+  RETURN_IF_FORBIDDEN(Call::changes_memory, nullptr, function);
   if (pointer == nullptr) {
     return fail_call(cudaErrorInvalidValue, function, place, "it is given a null pointer");
   }
@@ -435,6 +454,7 @@ cudaError_t release(void* pointer, bool pinned, const char* function, Place plac
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (pointer == nullptr) return cudaSuccess;
+  RETURN_IF_FORBIDDEN(Call::changes_memory, nullptr, function);
   const auto at = state().buffers.find(reinterpret_cast<uintptr_t>(pointer));
   if (at == state().buffers.end() || (at->second.owner == Owner::pinned) != pinned) {
     const std::string freed = describe_freed(pointer);
@@ -519,6 +539,10 @@ void check_guards(const void* kernel, Place place) {
                     buffer.function + " at " + describe(buffer.place) + ")",
                 "", kernel_name(kernel) + "|out-of-bounds|'" + name);
   }
+}
+
+void refuse_in_capture(const std::string& what) {
+  program::state().report.unsupported = what + ": in a stream that is captured it is not supported";
 }
 
 /// What is wrong with an argument; "" if it may be a pointer for the device.
@@ -764,17 +788,46 @@ void set_stack_limit(size_t bytes) {
 
 }  // namespace
 
-void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
-         const PointerArgument* pointers, int pointer_count) {
-  const Lock lock(state().mutex);
+namespace {
+
+/// A launch that is performed later: the node of a graph, or what a kernel launches.
+struct KeptLaunch {
+  Place place;
+  LaunchSizes sizes;
+  KernelCall call;
+  std::vector<PointerArgument> pointers;
+};
+// By the threads of the kernel that runs. It comes when that kernel has ended, which CUDA permits:
+// a kernel cannot wait for what it launches.
+std::mutex children_mutex;
+std::vector<KeptLaunch> children;
+int generation = 0;  // of the launch under way; the host's are 0
+
+cudaError_t run_now(Place place, const LaunchSizes& sizes, const KernelCall& call,
+                    const PointerArgument* pointers, int pointer_count);
+
+void run_children(cudaStream_t stream) {
+  constexpr int kMostGenerations = 24;
+  std::vector<KeptLaunch> now;
+  now.swap(children);
+  if (generation == kMostGenerations || state().fatal != cudaSuccess) return;
+  ++generation;
+  for (KeptLaunch& child : now) {
+    child.sizes.stream = stream;
+    run_now(child.place, child.sizes, child.call, child.pointers.data(),
+            static_cast<int>(child.pointers.size()));
+  }
+  --generation;
+}
+
+cudaError_t run_now(Place place, const LaunchSizes& sizes, const KernelCall& call,
+                    const PointerArgument* pointers, int pointer_count) {
   state().of_launch = cudaSuccess;
   ++state().report.launches;
-  if (state().fatal != cudaSuccess) {
-    state().last = state().of_launch = state().fatal;
-    return;
-  }
+  if (state().fatal != cudaSuccess) return state().last = state().of_launch = state().fatal;
   try {
     run_checked(place, sizes, call, pointers, pointer_count);
+    if (!children.empty()) run_children(sizes.stream);
   } catch (const LaunchError& error) {
     state().of_launch = error_of(error.fault());
     fail_call(state().of_launch, "<<<>>>", place, error.what(), true);
@@ -787,6 +840,44 @@ void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
                 remedy != nullptr ? remedy : "",
                 kernel_name(ask(call).kernel) + "|" + kind + "|" + describe(place));
   }
+  return state().of_launch;
+}
+
+}  // namespace
+
+void run(Place place, const LaunchSizes& sizes, const KernelCall& call,
+         const PointerArgument* pointers, int pointer_count,
+         const void* (*keep)(const void* arguments)) {
+  const auto kept = [&] {
+    const NoThread none;
+    return KeptLaunch{place,
+                      sizes,
+                      {call.invoke, keep(call.arguments), call.argument_bytes},
+                      {pointers, pointers + pointer_count}};
+  };
+  if (simt::current_thread) {
+    const std::lock_guard<std::mutex> lock(children_mutex);
+    KeptLaunch child = kept();
+    const NoThread none;
+    children.push_back(std::move(child));
+    return;
+  }
+  const Lock lock(state().mutex);
+  if (is_captured(sizes.stream)) {
+    state().of_launch =
+        capture(sizes.stream, cudaGraphNodeTypeKernel, [one = kept()](cudaStream_t lane) mutable {
+          one.sizes.stream = lane;
+          return run_now(one.place, one.sizes, one.call, one.pointers.data(),
+                         static_cast<int>(one.pointers.size()));
+        });
+    if (state().of_launch != cudaSuccess) state().last = state().of_launch;
+    return;
+  }
+  if (sizes.stream == nullptr) {
+    state().of_launch = forbid(Call::uses_legacy_stream, nullptr, "<<<>>>", place);
+    if (state().of_launch != cudaSuccess) return;
+  }
+  run_now(place, sizes, call, pointers, pointer_count);
 }
 
 namespace {
@@ -829,6 +920,62 @@ void sync_grid() {
   lane_met();
 }
 
+namespace {
+
+// A tile of several warps. All threads of a block run on one OS thread.
+struct TileMeeting {
+  uint32_t arrived = 0, phase = 0;
+  std::vector<Thread*> waiting;
+  std::vector<const void*> given;
+  char objects[2];  // for SyncTracer::release and acquire, by parity of the phase
+};
+
+TileMeeting& tile_meeting(unsigned size) {
+  static thread_local uint64_t launch = 0;
+  static thread_local std::map<std::tuple<const Block*, unsigned, unsigned>, TileMeeting> meetings;
+  const Thread& self = *current_thread;
+  const NoThread none;
+  if (std::exchange(launch, state().report.launches) != state().report.launches) meetings.clear();
+  TileMeeting& meeting = meetings[{self.block, size, self.id / size}];
+  meeting.given.resize(size);
+  return meeting;
+}
+
+void meet_tile(unsigned size, bool orders, const char* what, void* pc) {
+  Thread& self = *current_thread;
+  TileMeeting& meeting = tile_meeting(size);
+  const uint32_t phase = meeting.phase;
+  char* const object = &meeting.objects[phase % 2];
+  if (sync_tracer && orders) sync_tracer->release(object, self.actor);
+  if (++meeting.arrived == size) {
+    meeting.arrived = 0;
+    ++meeting.phase;
+    for (Thread* thread : meeting.waiting) make_ready(thread);
+    meeting.waiting.clear();
+  } else {
+    meeting.waiting.push_back(&self);
+    while (meeting.phase == phase) block_current(what, pc);
+  }
+  if (sync_tracer && orders) sync_tracer->acquire(object, self.actor);
+  lane_met();
+}
+
+}  // namespace
+
+void sync_tile(unsigned size) {
+  meet_tile(size, true, "sync() of a tile", __builtin_return_address(0));
+}
+void begin_exchange(unsigned size, const void* value) {
+  tile_meeting(size).given[current_thread->id % size] = value;
+  meet_tile(size, false, "an exchange of a tile", __builtin_return_address(0));
+}
+void read_exchanged(unsigned size, unsigned rank, void* to, size_t bytes) {
+  std::memcpy(to, tile_meeting(size).given[rank], bytes);
+}
+void end_exchange(unsigned size) {
+  meet_tile(size, false, "an exchange of a tile", __builtin_return_address(0));
+}
+
 void* cooperative_shared(const char* name, size_t bytes, size_t alignment) {
   alignment = std::max<size_t>(alignment, 16);  // as nvcc aligns arrays
   const std::lock_guard<std::mutex> lock(state().cooperative_mutex);
@@ -849,10 +996,18 @@ bool is_cooperative() { return current_thread->block->group->launch->cooperative
 cudaError_t launch_result(Place) { return state().of_launch; }
 
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes,
-                        size_t offset, cudaMemcpyKind kind, Place place) {
+                        size_t offset, cudaMemcpyKind kind, Place place,
+                        const cudaStream_t* async) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   const char* function = from ? "cudaMemcpyToSymbol" : "cudaMemcpyFromSymbol";
+  if (async && is_captured(*async)) {
+    return capture(*async, cudaGraphNodeTypeMemcpy, [=](cudaStream_t lane) {
+      return copy_symbol(symbol, symbol_bytes, from, to, bytes, offset, kind, place, &lane);
+    });
+  }
+  RETURN_IF_FORBIDDEN(async ? Call::uses_legacy_stream : Call::waits_for_legacy,
+                      async ? *async : nullptr, function);
   Variable* const variable = find_variable(symbol);
   if (!variable) {
     return fail_call(cudaErrorInvalidSymbol, function, place,
@@ -876,11 +1031,12 @@ cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, voi
   }
   const OpenMemory open;
   {
-    const Ordered ordered(nullptr, std::string(function) + " at " + describe(place));
+    const Ordered ordered(async ? *async : nullptr,
+                          std::string(function) + " at " + describe(place));
     Ordered::use(source, bytes, false);
     Ordered::use(target, bytes, true);
   }
-  state().order.wait_for(Ordered::own(nullptr));
+  if (!async) state().order.wait_for(Ordered::own(nullptr));
   move_bytes(target, source, bytes);
   return cudaSuccess;
 }
@@ -942,7 +1098,9 @@ struct LibraryCall::State {
   bool is_allowed = program::state().fatal == cudaSuccess;
   // What the call itself accesses is no access of the host.
   const decltype(observe_host_access) observer = std::exchange(observe_host_access, nullptr);
-  State(std::string name_, cudaStream_t stream) : name(std::move(name_)), ordered(stream, name) {}
+  State(std::string name_, cudaStream_t stream) : name(std::move(name_)), ordered(stream, name) {
+    if (is_captured(stream)) refuse_in_capture(name);
+  }
   ~State() { observe_host_access = observer; }
 
   bool use(const void* begin, size_t bytes, bool writes, size_t offset = 0) {
@@ -1087,7 +1245,8 @@ void operator delete[](void* pointer, size_t) noexcept { operator delete(pointer
 cudaError_t cudaMalloc(AnyPointer pointer, size_t bytes, Place place) {
   return allocate(pointer, bytes, Owner::device, "cudaMalloc", place);
 }
-cudaError_t cudaMallocAsync(AnyPointer pointer, size_t bytes, cudaStream_t, Place place) {
+cudaError_t cudaMallocAsync(AnyPointer pointer, size_t bytes, cudaStream_t stream, Place place) {
+  if (is_captured(stream)) refuse_in_capture("cudaMallocAsync at " + describe(place));
   return allocate(pointer, bytes, Owner::device, "cudaMallocAsync", place);
 }
 cudaError_t cudaMallocManaged(AnyPointer pointer, size_t bytes, unsigned, Place place) {
@@ -1163,6 +1322,13 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
                       std::optional<cudaStream_t> async = {}) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
+  if (async && is_captured(*async)) {
+    return capture(*async, cudaGraphNodeTypeMemcpy, [=](cudaStream_t lane) {
+      return copy_rows(to, to_pitch, from, from_pitch, width, height, kind, function, place, lane);
+    });
+  }
+  RETURN_IF_FORBIDDEN(async ? Call::uses_legacy_stream : Call::waits_for_legacy,
+                      async.value_or(nullptr), function);
   if (width == 0 || height == 0) return cudaSuccess;
   if (height > 1 && (width > to_pitch || width > from_pitch)) {
     return fail_call(cudaErrorInvalidPitchValue, function, place, "a row is longer than the pitch");
@@ -1235,10 +1401,18 @@ cudaError_t copy_rows(void* to, size_t to_pitch, const void* from, size_t from_p
   return cudaSuccess;
 }
 
+/// `width` in bytes; `value` in elements of as many bytes as `element`.
 cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t height,
-                     const char* function, Place place, cudaStream_t stream = nullptr) {
+                     const char* function, Place place, cudaStream_t stream = nullptr,
+                     size_t element = 1) {
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
+  if (is_captured(stream)) {
+    return capture(stream, cudaGraphNodeTypeMemset, [=](cudaStream_t lane) {
+      return set_rows(to, pitch, value, width, height, function, place, lane, element);
+    });
+  }
+  RETURN_IF_FORBIDDEN(Call::uses_legacy_stream, stream, function);
   if (width == 0 || height == 0) return cudaSuccess;
   const std::string wrong = wrong_side(to, pitch * (height - 1) + width, true);
   if (!wrong.empty()) {
@@ -1250,15 +1424,27 @@ cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t hei
     Ordered::use(to, pitch * (height - 1) + width, true);
   }
   for (size_t row = 0; row < height; ++row) {
-    std::memset(static_cast<char*>(to) + row * pitch, value, width);
+    for (size_t at = 0; at + element <= width; at += element) {
+      std::memcpy(static_cast<char*>(to) + row * pitch + at, &value, element);
+    }
     simt::mark_written(static_cast<char*>(to) + row * pitch, width);
   }
   return cudaSuccess;
 }
 
 /// Slice by slice: between them there may be rows that are not copied.
-cudaError_t copy_slices(const cudaMemcpy3DParms& p, const char* function, Place place,
+cudaError_t copy_slices(cudaMemcpy3DParms p, const char* function, Place place,
                         std::optional<cudaStream_t> async = {}) {
+  // Of an array what is given counts texels; all else counts bytes.
+  const auto as_rows = [](const cudaArray& array, cudaPos& at) {
+    at.x *= array.texel_bytes();
+    return make_cudaPitchedPtr(array.begin, array.pitch(), array.pitch(),
+                               std::max<size_t>(array.extent.height, 1));
+  };
+  const cudaArray* const any = p.dstArray ? p.dstArray : p.srcArray;
+  if (any) p.extent.width *= any->texel_bytes();
+  if (p.dstArray) p.dstPtr = as_rows(*p.dstArray, p.dstPos);
+  if (p.srcArray) p.srcPtr = as_rows(*p.srcArray, p.srcPos);
   const auto slice = [](const cudaPitchedPtr& of, const cudaPos& at, size_t z) {
     return static_cast<char*>(of.ptr) + ((at.z + z) * of.ysize + at.y) * of.pitch + at.x;
   };
@@ -1336,6 +1522,91 @@ cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent, c
   return set_slices(to, value, extent, "cudaMemset3DAsync", place, stream);
 }
 
+// ---- arrays ----
+
+cudaError_t cudaMalloc3DArray(AnyPointer array, const cudaChannelFormatDesc* format,
+                              cudaExtent extent, unsigned flags, Place place) {
+  const Lock lock(state().mutex);
+  auto made = std::make_unique<cudaArray>(cudaArray{nullptr, *format, extent, flags});
+  const size_t bytes =
+      made->pitch() * std::max<size_t>(extent.height, 1) * std::max<size_t>(extent.depth, 1);
+  const std::string name = std::string("array ") + array.name;
+  if (const cudaError_t error = allocate(AnyPointer(&made->begin, name.c_str()), bytes,
+                                         Owner::device, "cudaMallocArray", place)) {
+    return error;
+  }
+  *array.at = made.release();
+  return cudaSuccess;
+}
+cudaError_t cudaMallocArray(AnyPointer array, const cudaChannelFormatDesc* format, size_t width,
+                            size_t height, unsigned flags, Place place) {
+  return cudaMalloc3DArray(array, format, {width, height, 0}, flags, place);
+}
+cudaError_t cudaFreeArray(cudaArray_t array, Place place) {
+  return array ? release(array->begin, false, "cudaFreeArray", place) : cudaSuccess;
+}
+cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* format, cudaExtent* extent, unsigned* flags,
+                             cudaArray_t array) {
+  if (format) *format = array->format;
+  if (extent) *extent = array->extent;
+  if (flags) *flags = array->flags;
+  return cudaSuccess;
+}
+cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* format, cudaArray_const_t array) {
+  *format = array->format;
+  return cudaSuccess;
+}
+
+/// Whether `width` bytes at byte x of the rows from y on are in the array.
+static bool is_in(const cudaArray& array, size_t x, size_t y, size_t width, size_t height) {
+  return x + width <= array.pitch() && y + height <= std::max<size_t>(array.extent.height, 1);
+}
+static cudaError_t beyond_array(const char* function, Place place) {
+  return fail_call(cudaErrorInvalidValue, function, place,
+                   "it copies more than the array has: widths are in bytes, heights in rows");
+}
+static char* inside(cudaArray_const_t array, size_t x, size_t y) {
+  return array->begin + y * array->pitch() + x;
+}
+
+cudaError_t cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t bytes,
+                              cudaMemcpyKind kind, Place place) {
+  return copy_rows(inside(to, x, y), bytes, from, bytes, bytes, 1, kind, "cudaMemcpyToArray",
+                   place);
+}
+cudaError_t cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y, size_t bytes,
+                                cudaMemcpyKind kind, Place place) {
+  return copy_rows(to, bytes, inside(from, x, y), bytes, bytes, 1, kind, "cudaMemcpyFromArray",
+                   place);
+}
+cudaError_t cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void* from, size_t pitch,
+                                size_t width, size_t height, cudaMemcpyKind kind, Place place) {
+  if (!is_in(*to, x, y, width, height)) return beyond_array("cudaMemcpy2DToArray", place);
+  return copy_rows(inside(to, x, y), to->pitch(), from, pitch, width, height, kind,
+                   "cudaMemcpy2DToArray", place);
+}
+cudaError_t cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void* from,
+                                     size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                                     cudaStream_t stream, Place place) {
+  if (!is_in(*to, x, y, width, height)) return beyond_array("cudaMemcpy2DToArrayAsync", place);
+  return copy_rows(inside(to, x, y), to->pitch(), from, pitch, width, height, kind,
+                   "cudaMemcpy2DToArrayAsync", place, stream);
+}
+cudaError_t cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x,
+                                  size_t y, size_t width, size_t height, cudaMemcpyKind kind,
+                                  Place place) {
+  if (!is_in(*from, x, y, width, height)) return beyond_array("cudaMemcpy2DFromArray", place);
+  return copy_rows(to, pitch, inside(from, x, y), from->pitch(), width, height, kind,
+                   "cudaMemcpy2DFromArray", place);
+}
+
+cudaError_t simt::program::set_elements(void* to, size_t pitch, unsigned value, size_t element,
+                                        size_t width, size_t height, cudaStream_t stream,
+                                        Place place) {
+  return set_rows(to, pitch, static_cast<int>(value), width * element, height, "a memset node",
+                  place, stream, element);
+}
+
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   const Lock lock(state().mutex);
   *total_bytes = device_info().memory_bytes;
@@ -1387,12 +1658,14 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 // ---- errors and the device ----
 
 cudaError_t cudaGetLastError() {
+  if (simt::current_thread) return cudaSuccess;  // of what the kernel launches
   const Lock lock(state().mutex);
   const cudaError_t error = cudaPeekAtLastError();
   state().last = state().fatal;
   return error;
 }
 cudaError_t cudaPeekAtLastError() {
+  if (simt::current_thread) return cudaSuccess;  // of what the kernel launches
   const Lock lock(state().mutex);
   for (FailedCall& call : state().report.failed_calls) call.looked_at = true;
   return state().last;
@@ -1418,8 +1691,9 @@ ErrorText text_of(cudaError_t error) {
 const char* cudaGetErrorString(cudaError_t error) { return text_of(error).text; }
 const char* cudaGetErrorName(cudaError_t error) { return text_of(error).name; }
 
-cudaError_t cudaDeviceSynchronize(Place) {
+cudaError_t cudaDeviceSynchronize(Place place) {
   const Lock lock(state().mutex);
+  RETURN_IF_FORBIDDEN(Call::waits_for_device, nullptr, "cudaDeviceSynchronize");
   state().order.wait_for_all();
   return state().fatal;
 }
@@ -1534,6 +1808,10 @@ cudaError_t no_resource(const char* function, Place place) {
 }  // namespace
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, Place place) {
+  if (simt::current_thread) {  // all that a kernel launches is in the kernel's stream
+    *stream = nullptr;
+    return cudaSuccess;
+  }
   const Lock lock(state().mutex);
   *stream = new CUstream_st;
   state().order.add_stream(*stream, flags != cudaStreamNonBlocking, place);
@@ -1541,12 +1819,14 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags, Plac
   return cudaSuccess;
 }
 cudaError_t cudaStreamDestroy(cudaStream_t stream, Place place) {
+  if (simt::current_thread) return cudaSuccess;
   const Lock lock(state().mutex);
   if (!stream) return no_resource("cudaStreamDestroy", place);
   return cudaSuccess;  // not deleted: Order knows it by its address
 }
-cudaError_t cudaStreamSynchronize(cudaStream_t stream, Place) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream, Place place) {
   const Lock lock(state().mutex);
+  RETURN_IF_FORBIDDEN(Call::waits_for_stream, stream, "cudaStreamSynchronize");
   state().order.wait_for(Ordered::own(stream));
   return state().fatal;
 }
@@ -1554,7 +1834,24 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) { return cudaStreamSynchronize(
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned, Place place) {
   const Lock lock(state().mutex);
   if (!event) return no_resource("cudaStreamWaitEvent", place);
+  cudaError_t error;
+  if (capture_wait(stream, event, &error)) {
+    if (error == cudaSuccess) return error;
+    return fail_call(error, "cudaStreamWaitEvent", place,
+                     "the stream is being captured, and the event is of no work of this capture");
+  }
   state().order.wait_in(Ordered::own(stream), event);
+  return cudaSuccess;
+}
+
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
+  if (is_captured(stream)) {
+    return capture(stream, cudaGraphNodeTypeHost, [=](cudaStream_t) {
+      function(data);
+      return cudaSuccess;
+    });
+  }
+  function(data);
   return cudaSuccess;
 }
 
@@ -1571,6 +1868,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event, Place place) {
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, Place place) {
   const Lock lock(state().mutex);
   if (!event) return no_resource("cudaEventRecord", place);
+  if (capture_record(event, stream)) return cudaSuccess;
   state().order.record(event, Ordered::own(stream));
   event->time = std::chrono::steady_clock::now();
   event->recorded = true;
@@ -1579,6 +1877,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, Place place)
 cudaError_t cudaEventSynchronize(cudaEvent_t event, Place place) {
   const Lock lock(state().mutex);
   if (!event) return no_resource("cudaEventSynchronize", place);
+  RETURN_IF_FORBIDDEN(Call::waits_for_event, event, "cudaEventSynchronize");
   state().order.wait_for_event(event);
   return state().fatal;
 }

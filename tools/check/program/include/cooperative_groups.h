@@ -8,6 +8,13 @@ namespace cookbook::simt::program {
 /// All threads of a cooperative launch.
 void sync_grid();
 bool is_cooperative();
+/// Of a tile of more than one warp: its threads meet.
+void sync_tile(unsigned size);
+/// They meet, and each has given what lies at `value`; then any may read what the `rank`-th gave,
+/// and last they meet again. This orders no memory.
+void begin_exchange(unsigned size, const void* value);
+void read_exchanged(unsigned size, unsigned rank, void* to, size_t bytes);
+void end_exchange(unsigned size);
 }  // namespace cookbook::simt::program
 
 namespace cooperative_groups {
@@ -186,20 +193,97 @@ class coalesced_group : public lane_group {
   unsigned of_;  // the lanes that were divided
 };
 
-template <unsigned kSize, class Parent = void>
-class thread_block_tile : public lane_group {
-  static_assert(kSize <= 32 && (kSize & (kSize - 1)) == 0,
-                "./run check supports tiles of 1, 2, 4, 8, 16 and 32 threads");
+namespace detail {
+template <class T>
+concept Tile = requires {
+  T::kThreads;
+};
+/// The threads of what is divided into tiles.
+template <class Parent>
+__forceinline__ unsigned divided() {
+  if constexpr (Tile<Parent>) {
+    return Parent::kThreads;
+  } else {
+    return block_size();
+  }
+}
+}  // namespace detail
 
+/// Where a tile is among those that its parent was divided into.
+template <unsigned kSize>
+class tile_place {
  public:
-  explicit thread_block_tile(unsigned mask) : lane_group(mask) {}
-  template <class Other>
-  thread_block_tile(const thread_block_tile<kSize, Other>& tile) : lane_group(tile.lanes()) {}
+  static constexpr unsigned kThreads = kSize;
+  explicit tile_place(unsigned of) : of_(of) {}
   static constexpr unsigned size() { return kSize; }
   static constexpr unsigned num_threads() { return kSize; }
-  unsigned thread_rank() const { return detail::lane() % kSize; }
-  unsigned meta_group_size() const { return (detail::block_size() + kSize - 1) / kSize; }
-  unsigned meta_group_rank() const { return detail::block_rank() / kSize; }
+  unsigned thread_rank() const { return detail::block_rank() % kSize; }
+  unsigned meta_group_size() const { return (of_ + kSize - 1) / kSize; }
+  unsigned meta_group_rank() const { return detail::block_rank() % of_ / kSize; }
+  unsigned of() const { return of_; }
+
+ private:
+  unsigned of_;
+};
+
+/// A tile of several warps.
+template <unsigned kSize, class Parent = void>
+class thread_block_tile : public tile_place<kSize> {
+  static_assert(kSize <= 512 && (kSize & (kSize - 1)) == 0,
+                "a tile has 1, 2, 4, ... or 512 threads");
+
+ public:
+  using tile_place<kSize>::tile_place;
+  template <class Other>
+  thread_block_tile(const thread_block_tile<kSize, Other>& tile) : tile_place<kSize>(tile.of()) {}
+  __forceinline__ void sync() const { cookbook::simt::program::sync_tile(kSize); }
+  /// Calls read(other values by their rank) while all threads are here.
+  template <class T, class Read>
+  __forceinline__ auto exchange(const T& value, const Read& read) const {
+    cookbook::simt::program::begin_exchange(kSize, &value);
+    const auto result = read([](unsigned rank) {
+      T other;
+      cookbook::simt::program::read_exchanged(kSize, rank, &other, sizeof(T));
+      return other;
+    });
+    cookbook::simt::program::end_exchange(kSize);
+    return result;
+  }
+  template <class T>
+  __forceinline__ T shfl(T value, int rank) const {
+    return exchange(value, [rank](const auto& of) { return of(unsigned(rank) % kSize); });
+  }
+  __forceinline__ int any(int predicate) const {
+    return exchange(predicate, [](const auto& of) {
+      int found = 0;
+      for (unsigned rank = 0; rank < kSize; ++rank) found |= of(rank) != 0;
+      return found;
+    });
+  }
+  __forceinline__ int all(int predicate) const { return !any(!predicate); }
+};
+
+/// A tile within a warp.
+template <unsigned kSize, class Parent>
+requires(kSize <= 32) class thread_block_tile<kSize, Parent> : public lane_group,
+                                                               public tile_place<kSize> {
+  static_assert((kSize & (kSize - 1)) == 0, "a tile has 1, 2, 4, ... or 512 threads");
+
+ public:
+  explicit thread_block_tile(unsigned of)
+      : lane_group((kSize == 32 ? ~0u : (1u << kSize % 32) - 1) << detail::lane() / kSize * kSize),
+        tile_place<kSize>(of) {}
+  template <class Other>
+  thread_block_tile(const thread_block_tile<kSize, Other>& tile) : thread_block_tile(tile.of()) {}
+  using tile_place<kSize>::size;
+  using tile_place<kSize>::num_threads;
+  using tile_place<kSize>::thread_rank;
+};
+
+/// What a tile of several warps needs before compute capability 8.0. There is no need here.
+template <unsigned kMost = 1024, unsigned = 0>
+struct block_tile_memory {
+  char bytes[64];
 };
 
 /// The blocks of a cluster.
@@ -232,6 +316,10 @@ class cluster_group {
 
 __forceinline__ cluster_group this_cluster() { return {}; }
 __forceinline__ thread_block this_thread_block() { return {}; }
+template <unsigned kMost, unsigned kOther>
+__forceinline__ thread_block this_thread_block(block_tile_memory<kMost, kOther>&) {
+  return {};
+}
 __forceinline__ grid_group this_grid() { return {}; }
 __forceinline__ coalesced_group coalesced_threads() { return coalesced_group(__activemask()); }
 template <class Group>
@@ -252,9 +340,8 @@ unsigned long long group_size(const Group& group) {
 }
 
 template <unsigned kSize, class Parent>
-thread_block_tile<kSize, Parent> tiled_partition(const Parent&) {
-  const unsigned first = detail::lane() / kSize * kSize;
-  return thread_block_tile<kSize, Parent>((kSize == 32 ? ~0u : (1u << kSize % 32) - 1) << first);
+__forceinline__ thread_block_tile<kSize, Parent> tiled_partition(const Parent&) {
+  return thread_block_tile<kSize, Parent>(detail::divided<Parent>());
 }
 inline thread_group tiled_partition(const thread_group& parent, unsigned size) {
   const unsigned mask = parent.kind() == thread_group::Kind::lanes ? parent.lanes() : ~0u;
@@ -271,5 +358,24 @@ __forceinline__ coalesced_group binary_partition(const lane_group& parent, bool 
   const unsigned yes = __ballot_sync(parent.lanes(), predicate);
   return coalesced_group(predicate ? yes : parent.lanes() & ~yes, parent.lanes());
 }
+
+/// One thread of the group calls `function`. Which one is not specified.
+template <class Group, class F, class... A>
+__forceinline__ void invoke_one(const Group& group, F&& function, A&&... arguments) {
+  if (group.thread_rank() == 0) function(std::forward<A>(arguments)...);
+}
+/// ... and all get what it returns.
+template <class Group, class F, class... A>
+__forceinline__ auto invoke_one_broadcast(const Group& group, F&& function, A&&... arguments) {
+  decltype(function(std::forward<A>(arguments)...)) result{};
+  if (group.thread_rank() == 0) result = function(std::forward<A>(arguments)...);
+  return group.shfl(result, 0);
+}
+
+namespace experimental {  // as CUDA 11 calls them
+using cooperative_groups::block_tile_memory;
+using cooperative_groups::this_thread_block;
+using cooperative_groups::tiled_partition;
+}  // namespace experimental
 
 }  // namespace cooperative_groups

@@ -27,6 +27,7 @@
 #include "tools/check/program/program.hpp"
 #include "tools/check/program/ptx.hpp"
 #include "tools/check/program/tables.hpp"
+#include "tools/check/program/textures.hpp"
 #include "vector_functions.h"
 
 #define CUDART_VERSION 12080
@@ -67,6 +68,8 @@ typedef CUevent_st* cudaEvent_t;
 #define cudaStreamNonBlocking 0x01
 #define cudaStreamLegacy ((cudaStream_t)0x1)
 #define cudaStreamPerThread ((cudaStream_t)0x2)
+#define cudaStreamTailLaunch ((cudaStream_t)0x3)
+#define cudaStreamFireAndForget ((cudaStream_t)0x4)
 #define cudaEventDefault 0x00
 #define cudaEventBlockingSync 0x01
 #define cudaEventDisableTiming 0x02
@@ -223,9 +226,6 @@ struct cudaLaunchConfig_t {
   unsigned numAttrs = 0;
 };
 
-// Of arrays there is the name alone: a program that uses them is refused.
-struct cudaArray;
-typedef cudaArray* cudaArray_t;
 struct cudaExtent {
   size_t width, height, depth;
 };
@@ -346,9 +346,45 @@ COOKBOOK_RESULT cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent extent, CO
 COOKBOOK_RESULT cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent extent,
                                   cudaStream_t stream = nullptr, COOKBOOK_PLACE);
 
+// ---- arrays, textures and surfaces ----
+
+COOKBOOK_RESULT cudaMallocArray(COOKBOOK_POINTER array, const cudaChannelFormatDesc* format,
+                                size_t width, size_t height = 0, unsigned flags = 0,
+                                COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMalloc3DArray(COOKBOOK_POINTER array, const cudaChannelFormatDesc* format,
+                                  cudaExtent extent, unsigned flags = 0, COOKBOOK_PLACE);
+cudaError_t cudaFreeArray(cudaArray_t array, COOKBOOK_PLACE);
+cudaError_t cudaArrayGetInfo(cudaChannelFormatDesc* format, cudaExtent* extent, unsigned* flags,
+                             cudaArray_t array);
+cudaError_t cudaGetChannelDesc(cudaChannelFormatDesc* format, cudaArray_const_t array);
+COOKBOOK_RESULT cudaMemcpyToArray(cudaArray_t to, size_t x, size_t y, const void* from,
+                                  size_t bytes, cudaMemcpyKind kind, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpyFromArray(void* to, cudaArray_const_t from, size_t x, size_t y,
+                                    size_t bytes, cudaMemcpyKind kind, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpy2DToArray(cudaArray_t to, size_t x, size_t y, const void* from,
+                                    size_t pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                                    COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpy2DToArrayAsync(cudaArray_t to, size_t x, size_t y, const void* from,
+                                         size_t pitch, size_t width, size_t height,
+                                         cudaMemcpyKind kind, cudaStream_t stream = nullptr,
+                                         COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaMemcpy2DFromArray(void* to, size_t pitch, cudaArray_const_t from, size_t x,
+                                      size_t y, size_t width, size_t height, cudaMemcpyKind kind,
+                                      COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaCreateTextureObject(cudaTextureObject_t* texture,
+                                        const cudaResourceDesc* resource,
+                                        const cudaTextureDesc* how,
+                                        const cudaResourceViewDesc* view, COOKBOOK_PLACE);
+cudaError_t cudaDestroyTextureObject(cudaTextureObject_t texture);
+COOKBOOK_RESULT cudaCreateSurfaceObject(cudaSurfaceObject_t* surface,
+                                        const cudaResourceDesc* resource, COOKBOOK_PLACE);
+cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t surface);
+
 namespace cookbook::simt::program {
+/// `async`: the stream of an asynchronous copy.
 cudaError_t copy_symbol(void* symbol, size_t symbol_bytes, const void* from, void* to, size_t bytes,
-                        size_t offset, cudaMemcpyKind kind, Place place);
+                        size_t offset, cudaMemcpyKind kind, Place place,
+                        const cudaStream_t* async = nullptr);
 cudaError_t symbol_address(void** pointer, const void* symbol, size_t symbol_bytes, Place place);
 }  // namespace cookbook::simt::program
 
@@ -362,9 +398,11 @@ COOKBOOK_RESULT cudaMemcpyToSymbol(const T& symbol, const void* from, size_t byt
 }
 template <class T>
 COOKBOOK_RESULT cudaMemcpyToSymbolAsync(const T& symbol, const void* from, size_t bytes,
-                                        size_t offset, cudaMemcpyKind kind, cudaStream_t = nullptr,
-                                        COOKBOOK_PLACE) {
-  return cudaMemcpyToSymbol(symbol, from, bytes, offset, kind, cookbook_place);
+                                        size_t offset, cudaMemcpyKind kind,
+                                        cudaStream_t stream = nullptr, COOKBOOK_PLACE) {
+  return cookbook::simt::program::copy_symbol(
+      const_cast<void*>(static_cast<const volatile void*>(&symbol)), sizeof(T), from, nullptr,
+      bytes, offset, kind, cookbook_place, &stream);
 }
 template <class T>
 COOKBOOK_RESULT cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, size_t offset = 0,
@@ -375,9 +413,11 @@ COOKBOOK_RESULT cudaMemcpyFromSymbol(void* to, const T& symbol, size_t bytes, si
 }
 template <class T>
 COOKBOOK_RESULT cudaMemcpyFromSymbolAsync(void* to, const T& symbol, size_t bytes, size_t offset,
-                                          cudaMemcpyKind kind, cudaStream_t = nullptr,
+                                          cudaMemcpyKind kind, cudaStream_t stream = nullptr,
                                           COOKBOOK_PLACE) {
-  return cudaMemcpyFromSymbol(to, symbol, bytes, offset, kind, cookbook_place);
+  return cookbook::simt::program::copy_symbol(
+      const_cast<void*>(static_cast<const volatile void*>(&symbol)), sizeof(T), nullptr, to, bytes,
+      offset, kind, cookbook_place, &stream);
 }
 template <class T>
 COOKBOOK_RESULT cudaGetSymbolAddress(void** pointer, const T& symbol, COOKBOOK_PLACE) {
@@ -576,8 +616,159 @@ inline cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback
   callback(stream, cudaPeekAtLastError(), data);
   return cudaSuccess;
 }
-inline cudaError_t cudaLaunchHostFunc(cudaStream_t, cudaHostFn_t function, void* data) {
-  function(data);
+cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data);
+
+// ---- graphs ----
+
+struct CUgraph_st;
+struct CUgraphExec_st;
+struct CUgraphNode_st;
+typedef CUgraph_st* cudaGraph_t;
+typedef CUgraphExec_st* cudaGraphExec_t;
+typedef CUgraphNode_st* cudaGraphNode_t;
+enum cudaStreamCaptureMode {
+  cudaStreamCaptureModeGlobal,
+  cudaStreamCaptureModeThreadLocal,
+  cudaStreamCaptureModeRelaxed
+};
+enum cudaStreamCaptureStatus {
+  cudaStreamCaptureStatusNone,
+  cudaStreamCaptureStatusActive,
+  cudaStreamCaptureStatusInvalidated
+};
+enum cudaGraphNodeType {
+  cudaGraphNodeTypeKernel,
+  cudaGraphNodeTypeMemcpy,
+  cudaGraphNodeTypeMemset,
+  cudaGraphNodeTypeHost,
+  cudaGraphNodeTypeGraph,
+  cudaGraphNodeTypeEmpty
+};
+enum cudaGraphExecUpdateResult {
+  cudaGraphExecUpdateSuccess,
+  cudaGraphExecUpdateError,
+  cudaGraphExecUpdateErrorTopologyChanged
+};
+struct cudaGraphExecUpdateResultInfo {
+  cudaGraphExecUpdateResult result;
+  cudaGraphNode_t errorNode, errorFromNode;
+};
+struct cudaGraphEdgeData {
+  unsigned char from_port, to_port, type, reserved[5];
+};
+#define cudaGraphInstantiateFlagAutoFreeOnLaunch 1
+#define cudaGraphInstantiateFlagUpload 2
+#define cudaGraphInstantiateFlagUseNodePriority 8
+
+namespace cookbook::simt::program {
+/// A kernel that keeps its type, in a `void*`.
+struct AnyKernel {
+  void (*kernel)() = nullptr;
+  void (*launch)(void (*kernel)(), Place, const LaunchSizes&, void** arguments) = nullptr;
+  AnyKernel() = default;
+  AnyKernel(std::nullptr_t) {}
+  template <class... P>
+  AnyKernel(void (*kernel_)(P...))
+      : kernel(reinterpret_cast<void (*)()>(kernel_)), launch(&launch_as<P...>) {}
+  template <class... P>
+  static void launch_as(void (*kernel)(), Place place, const LaunchSizes& sizes, void** arguments);
+};
+/// cudaMemset2DAsync() of elements of 1, 2 or 4 bytes.
+cudaError_t set_elements(void* to, size_t pitch, unsigned value, size_t element, size_t width,
+                         size_t height, cudaStream_t stream, Place place);
+}  // namespace cookbook::simt::program
+
+struct cudaKernelNodeParams {
+  cookbook::simt::program::AnyKernel func;
+  dim3 gridDim, blockDim;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+};
+struct cudaMemsetParams {
+  void* dst;
+  size_t pitch;
+  unsigned value, elementSize;
+  size_t width, height;
+};
+struct cudaHostNodeParams {
+  cudaHostFn_t fn;
+  void* userData;
+};
+
+COOKBOOK_RESULT cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode,
+                                       COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph, COOKBOOK_PLACE);
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
+cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
+                                     unsigned long long* id, cudaGraph_t* graph = nullptr);
+inline cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
+  return cudaSuccess;
+}
+cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags);
+cudaError_t cudaGraphDestroy(cudaGraph_t graph, COOKBOOK_PLACE);
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec, COOKBOOK_PLACE);
+cudaError_t cudaGraphClone(cudaGraph_t* to, cudaGraph_t from);
+COOKBOOK_RESULT cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                     unsigned long long flags = 0, COOKBOOK_PLACE);
+/// As of CUDA 10 and 11.
+inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, cudaGraphNode_t*,
+                                        char*, size_t, COOKBOOK_PLACE) {
+  return cudaGraphInstantiate(exec, graph, 0, cookbook_place);
+}
+inline cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t graph,
+                                                 unsigned long long flags = 0, COOKBOOK_PLACE) {
+  return cudaGraphInstantiate(exec, graph, flags, cookbook_place);
+}
+inline cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
+COOKBOOK_RESULT cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream, COOKBOOK_PLACE);
+cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                cudaGraphExecUpdateResultInfo* info, COOKBOOK_PLACE);
+inline cudaError_t cudaGraphExecUpdate(cudaGraphExec_t exec, cudaGraph_t graph,
+                                       cudaGraphNode_t* node, cudaGraphExecUpdateResult* result,
+                                       COOKBOOK_PLACE) {
+  cudaGraphExecUpdateResultInfo info;
+  const cudaError_t error = cudaGraphExecUpdate(exec, graph, &info, cookbook_place);
+  if (node) *node = nullptr;
+  *result = info.result;
+  return error;
+}
+COOKBOOK_RESULT cudaGraphAddKernelNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                       const cudaGraphNode_t* after, size_t count,
+                                       const cudaKernelNodeParams* params, COOKBOOK_PLACE);
+cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node, const cudaKernelNodeParams* params,
+                                         COOKBOOK_PLACE);
+cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                             const cudaKernelNodeParams* params, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaGraphAddMemcpyNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                       const cudaGraphNode_t* after, size_t count,
+                                       const cudaMemcpy3DParms* params, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaGraphAddMemcpyNode1D(cudaGraphNode_t* node, cudaGraph_t graph,
+                                         const cudaGraphNode_t* after, size_t count, void* to,
+                                         const void* from, size_t bytes, cudaMemcpyKind kind,
+                                         COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaGraphAddMemsetNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                       const cudaGraphNode_t* after, size_t count,
+                                       const cudaMemsetParams* params, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaGraphAddHostNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                     const cudaGraphNode_t* after, size_t count,
+                                     const cudaHostNodeParams* params, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaGraphAddEmptyNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                      const cudaGraphNode_t* after, size_t count, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaGraphAddChildGraphNode(cudaGraphNode_t* node, cudaGraph_t graph,
+                                           const cudaGraphNode_t* after, size_t count,
+                                           cudaGraph_t child, COOKBOOK_PLACE);
+cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                     const cudaGraphNode_t* to, size_t count);
+/// As of CUDA 13.
+inline cudaError_t cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t* from,
+                                            const cudaGraphNode_t* to, const cudaGraphEdgeData*,
+                                            size_t count) {
+  return cudaGraphAddDependencies(graph, from, to, count);
+}
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t* nodes, size_t* count);
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType* type);
+inline cudaError_t cudaGraphDebugDotPrint(cudaGraph_t, const char*, unsigned) {
   return cudaSuccess;
 }
 
@@ -600,6 +791,12 @@ COOKBOOK_SIMT_UNTRACED void launch_array(Place place, const LaunchSizes& sizes,
   };
   launch_at(place.file, place.line, body)
       .with(sizes)(*static_cast<std::remove_reference_t<P>*>(arguments[I])...);
+}
+template <class... P>
+void AnyKernel::launch_as(void (*kernel)(), Place place, const LaunchSizes& sizes,
+                          void** arguments) {
+  launch_array(place, sizes, reinterpret_cast<void (*)(P...)>(kernel), arguments,
+               std::index_sequence_for<P...>());
 }
 }  // namespace cookbook::simt::program
 
