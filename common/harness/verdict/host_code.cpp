@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -68,7 +69,10 @@ void note_called_for() {
   static pid_t watched = 0;  // a fork has no other threads
   if (watched != getpid()) {
     watched = getpid();
-    std::thread(watch).detach();
+    try {
+      std::thread(watch).detach();
+    } catch (const std::system_error&) {  // no more threads are allowed: nobody watches
+    }
   }
 #if COOKBOOK_SIMT
   simt::note_host_code(called_for);
