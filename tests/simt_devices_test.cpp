@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/harness/run/dry_launches.hpp"
 #include "common/harness/run/options.hpp"
 #include "common/harness/verdict/check.hpp"
 #include "common/harness/verdict/verdict.hpp"
@@ -28,6 +29,11 @@ int least_capability(int chapter) {
     case 15: return 80;  // mma.sync of bf16
     default: return 0;
   }
+}
+
+std::size_t launches_at_trace_size(const LevelEntry& level, const AnyProblem& problem) {
+  const auto launches = dry_launches(level, problem);
+  return launches ? launches->launches.size() : 0;
 }
 
 class DevicesTest : public testing::Test {
@@ -67,7 +73,12 @@ class DevicesTest : public testing::Test {
           // One device of each set of instructions executes some blocks.
           const bool executes = name == "t4" || name == "rtx3090" || name == "h100" ||
                                 name == "rtx5090" || (name == "b200" && chapter.number == 14);
-          const RunningBlocks sample(executes ? simt::RunBlocks::sample : simt::RunBlocks::none);
+          // All blocks where one kernel may index with what another one has written.
+          const bool depends = executes && chapter.is_capstone() &&
+                               launches_at_trace_size(level, small.problem()) > 1;
+          const RunningBlocks sample(!executes ? simt::RunBlocks::none
+                                     : depends ? simt::RunBlocks::all
+                                               : simt::RunBlocks::sample);
           if (expect_none(name, ladder, level, ladder.trace_size, small.problem(),
                           small.pointers())) {
             with_a_level.insert(name);
