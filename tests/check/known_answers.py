@@ -426,7 +426,7 @@ def hecbench_files(name):
     noise = lambda i: (7919 * i + 104729) % 997 / 997
     rows = lambda n, row: "".join(row(i) + "\n" for i in range(n)).encode()
     return {
-        "d2q9-bgk": lambda: {"parameters": b"64\n64\n4\n10\n0.1\n0.005\n1.7\n", "obstacles": rows(64, lambda i: f"{i} 0 1")},
+        "d2q9-bgk": lambda: {"parameters": b"128\n32\n4\n10\n0.1\n0.005\n1.7\n", "obstacles": rows(128, lambda i: f"{i} 0 1")},
         "deredundancy": lambda: {"reads": rows(60, lambda i: f">{i}\n" + "".join(
             "ACGT"[int(4 * noise(97 * (i % 40) + j))] for j in range(80 + i)))},
         "gd": lambda: {"points": rows(200, lambda i: f"{1 if noise(i) > 0.5 else -1} " + " ".join(
