@@ -102,6 +102,11 @@ int of_cublas() {
   float norm;
   if (cudaMemcpy(d_b, sides, 8, cudaMemcpyHostToDevice)) return 2;
   cublasSnrm2(handle, 2, d_b, 1, &norm);
+  // A result goes where the pointer mode says.
+  cublasSnrm2(handle, 2, d_b, 1, d_c);  // finds: out-of-bounds
+  cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
+  cublasSnrm2(handle, 2, d_b, 1, d_c);
+  cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST);
   cublasSgemm(  // finds: out-of-bounds
       handle, CUBLAS_OP_N, CUBLAS_OP_N, kM, kN, kK, &one, d_a, kM, d_b, 8, &zero, d_c, kM);
   wrong += norm != 5;

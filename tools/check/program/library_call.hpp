@@ -17,6 +17,8 @@ class LibraryCall {
   /// is a finding, too.
   bool reads(const void* begin, size_t bytes);
   bool writes(void* begin, size_t bytes);
+  /// Whether a kernel, or else the host, can use the scalar at `at`; a finding if not.
+  bool scalar_is_on(const void* at, bool device);
 
  private:
   struct State;
