@@ -7,7 +7,7 @@
     // options: --time-limit 2
     // device: rtx5090         COOKBOOK_SIMT_DEVICE
     x[i] = 0;  // finds: race, uninitialised
-    x[i] = 0;  // says: a part of a finding that names the line
+    x[i] = 0;  // says: a part of a finding that names the line, or of its remedy
     x[i] = 0;  // unsupported: a part of the message
 
 Usage: check_programs_test.py BUILD [LIBRARY.a] [PROGRAM.cu ...]
@@ -68,8 +68,8 @@ def problems(build, source):
             yield f"line {line}: '{parts}' is not named:\n{output}"
     at = lambda message: {int(n) for n in re.findall(rf"{re.escape(source.name)}:(\d+)", message)}
     for line, parts in marks(text, "says").items():
-        said = [finding["message"] for finding in found["findings"] if line in at(finding["message"])]
-        if not any(part in message for message in said for part in parts):
+        said = [finding["message"] + finding["remedy"] for finding in found["findings"] if line in at(finding["message"])]
+        if not all(any(part in message for message in said) for part in parts):
             yield f"line {line}: '{parts}' is not said:\n{output}"
     pairs = [(finding["kind"], at(finding["message"])) for finding in found["findings"]]
     pairs += [(text.split(":")[0], {line}) for _, line, text in found["costly"]]

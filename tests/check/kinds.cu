@@ -18,6 +18,11 @@ __global__ void sum_of_20(const int* x, int* sum) {
   for (int o = 16; o > 0; o >>= 1) s += __shfl_down_sync(~0u, s, o);  // finds: absent-lane
   if (threadIdx.x == 0) *sum = s;
 }
+__global__ void largest_of_20(const int* x, int* largest) {
+  int m = x[threadIdx.x] + 1;
+  for (int o = 16; o > 0; o >>= 1) m = max(m, __shfl_down_sync(~0u, m, o));  // finds: absent-lane
+  if (threadIdx.x == 0) *largest = m;
+}
 __global__ void guarded_sum_of_20(const int* x, int* sum) {
   int s = x[threadIdx.x];
   for (int o = 16; o > 0; o >>= 1) {
@@ -192,6 +197,8 @@ int main() {
   if (cudaMemset(big, 0, 4096)) return 1;
   int host[32];
   sum_of_20<<<1, 20>>>(big, small);
+  if (cudaMemcpy(host, small, 4, cudaMemcpyDeviceToHost)) return 1;
+  largest_of_20<<<1, 20>>>(big, small);
   if (cudaMemcpy(host, small, 4, cudaMemcpyDeviceToHost)) return 1;
   guarded_sum_of_20<<<1, 20>>>(big, small);
   if (cudaMemcpy(host, small, 4, cudaMemcpyDeviceToHost)) return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory that is never freed, an error that nobody sees, and a copy the wrong way round.
+// Memory that is never freed or twice, errors that nobody sees, a copy the wrong way round.
 // exit: 1
 __global__ void set(int* x) { x[threadIdx.x] = 1; }
 
@@ -11,5 +11,9 @@ int main() {
   set<<<1, 32>>>(y);
   cudaMemcpy(host, x, sizeof(host), cudaMemcpyHostToDevice);  // finds: unchecked error
   cudaFree(x);
+  cudaFree(x);              // finds: unchecked error
+  cudaMemset(y, 1000, 32);  // finds: overflow
+  cudaMemset(y, -1, 16);
+  cudaMemset(y, 0xff, 16);
   return 0;
 }

@@ -107,6 +107,11 @@ int of_cublas() {
   float norm;
   if (cudaMemcpy(d_b, sides, 8, cudaMemcpyHostToDevice)) return 2;
   cublasSnrm2(handle, 2, d_b, 1, &norm);
+  // A result goes where the pointer mode says.
+  cublasSnrm2(handle, 2, d_b, 1, d_c);  // finds: out-of-bounds
+  cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE);
+  cublasSnrm2(handle, 2, d_b, 1, d_c);
+  cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST);
   // Nothing reads what nobody writes between the columns.
   float* apart;
   if (cudaMalloc(&apart, 96)) return 2;

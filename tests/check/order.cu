@@ -145,6 +145,22 @@ int main() {
 
   greet<<<1, 1>>>();
   CHECK(cudaDeviceSynchronize());
+  // The buffer of printf() holds 40 lines.
+  CHECK(cudaDeviceSetLimit(cudaLimitPrintfFifoSize, 1000));
+  greet<<<1, 40>>>();
+  greet<<<1, 64>>>();  // finds: lost output
+  CHECK(cudaDeviceSynchronize());
+
+  // The time until an event is known when it is over.
+  cudaEvent_t start;
+  float time;
+  CHECK(cudaEventCreate(&start));
+  CHECK(cudaEventRecord(start));
+  add<<<2, 128>>>(x, z);
+  CHECK(cudaEventRecord(done));
+  cudaEventElapsedTime(&time, start, done);  // finds: unchecked error
+  CHECK(cudaEventSynchronize(done));
+  CHECK(cudaEventElapsedTime(&time, start, done));
   CHECK(cudaFree(x));
   CHECK(cudaFree(y));
   CHECK(cudaFree(z));

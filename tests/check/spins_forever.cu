@@ -4,7 +4,7 @@
 // options: --time-limit 1
 __global__ void wait(int* flag) {
   if (threadIdx.x < 32) {
-    while (atomicCAS(flag, 1, 0) != 1) {  // finds: crash  // says: threads 0..31
+    while (atomicCAS(flag, 1, 0) != 1) {  // finds: crash  // says: threads 0..31, read by volatile
     }
   }
   __syncthreads();  // says: threads 32..63 wait in __syncthreads

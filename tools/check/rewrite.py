@@ -467,6 +467,9 @@ class Rewriter:
         """Tells the runtime about a __device__, __managed__ or __constant__ variable."""
         start, end = self.declaration_start(at), self.declaration_end(at)
         words = [self.text(i) for i in range(start, end)]
+        if scope == "class" and "__constant__" in words and "static" not in words:
+            self.put_after(end, ' static_assert(false, "__constant__ of a member, which nvcc refuses: declare the variable '
+                                'outside of the class");')
         if scope != "namespace" or "extern" in words or "template" in words:
             return
         if "constexpr" in words:

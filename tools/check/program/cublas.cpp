@@ -13,6 +13,7 @@
 
 struct cublasContext {
   cudaStream_t stream = nullptr;
+  cublasPointerMode_t scalars = CUBLAS_POINTER_MODE_HOST;
 };
 
 namespace {
@@ -22,8 +23,19 @@ using cookbook::simt::program::element;
 using cookbook::simt::program::is_in_device_memory;
 using cookbook::simt::program::LibraryCall;
 using cookbook::simt::program::Place;
-using cookbook::simt::program::scalar;
 using cookbook::simt::program::set_element;
+
+class Call : public LibraryCall {
+ public:
+  Call(const char* function, cublasHandle_t handle, Place place)
+      : LibraryCall(function, handle->stream, place), scalars_(handle->scalars) {}
+  bool scalar_is_right(const void* at) {
+    return scalar_is_on(at, scalars_ == CUBLAS_POINTER_MODE_DEVICE);
+  }
+
+ private:
+  cublasPointerMode_t scalars_;
+};
 
 struct Matrix {
   const void* data;
@@ -54,6 +66,13 @@ bool readable(LibraryCall& call, const Matrix& x, const void* at, int rows, int 
   const size_t bytes = bytes_of(x.type);
   return call.reads_rows(at, bytes * size_t(std::max(rows, 0)), size_t(std::max(columns, 0)),
                          bytes * size_t(x.ld));
+}
+
+/// A scalar on the host or in device memory. It is used wherever it is.
+template <class Number>
+Number scalar(const void* at, cudaDataType type, Call& call) {
+  call.scalar_is_right(at);
+  return cookbook::simt::program::scalar<Number>(at, type, call);
 }
 
 template <class Number>
@@ -102,7 +121,7 @@ cublasStatus_t run(cublasHandle_t handle, const Gemm& g, const void* alpha, cons
       g.b.ld < std::max(1, rows_b) || g.c.ld < std::max(1, g.m)) {
     return CUBLAS_STATUS_INVALID_VALUE;
   }
-  LibraryCall call(g.function, handle->stream, place);
+  Call call(g.function, handle, place);
   const double of_c = scalar<double>(beta, scalars, call);
   for (int i = 0; i < g.count; ++i) {
     void* const c = const_cast<void*>(g.c.of(i));
@@ -156,7 +175,7 @@ template <class Reads, class Writes, class Compute>
 cublasStatus_t run(cublasHandle_t handle, const char* function, Place place, const Reads& reads,
                    const Writes& writes, const Compute& compute) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  LibraryCall call(function, handle->stream, place);
+  Call call(function, handle, place);
   for (const auto& x : reads) {
     if (!call.reads_rows(x.data, sizeof(*x.data), size_t(std::max(x.n, 0)),
                          sizeof(*x.data) * size_t(std::abs(x.increment)))) {
@@ -172,7 +191,8 @@ cublasStatus_t run(cublasHandle_t handle, const char* function, Place place, con
 
 /// Where a result goes: it may be on the host.
 template <class T, class R>
-void give(T* result, R value, LibraryCall& call) {
+void give(T* result, R value, Call& call) {
+  call.scalar_is_right(result);
   if (!is_in_device_memory(result) || call.writes(result, sizeof(T)))
     *result = static_cast<T>(value);
 }
@@ -184,7 +204,7 @@ using Vectors = std::vector<Vector<T>>;
 template <class T>
 std::vector<const void*> pointers(cublasHandle_t handle, const char* function, T* const* from,
                                   int count, Place place) {
-  LibraryCall call(function, handle->stream, place);
+  Call call(function, handle, place);
   if (!call.reads(from, size_t(count) * sizeof(T*))) return {};
   return std::vector<const void*>(from, from + count);
 }
@@ -194,7 +214,7 @@ template <class T>
 cublasStatus_t add(cublasHandle_t handle, const char* function, int m, int n, const T* alpha,
                    const Matrix& a, const T* beta, const Matrix& b, T* c, int ldc, Place place) {
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
-  LibraryCall call(function, handle->stream, place);
+  Call call(function, handle, place);
   const T of_a = scalar<T>(alpha, kType<T>, call), of_b = scalar<T>(beta, kType<T>, call);
   // With a factor of 0 an operand is not read.
   const auto there = [&](const Matrix& x, T factor) {
@@ -259,7 +279,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
     const Vector<const T> from{x_, n, step_x}, old{y, n, step_y};                                  \
     const Vector<T> to{y, n, step_y};                                                              \
     return run(handle, "cublas" #X "axpy", place, Vectors<const T>{from, old}, Vectors<T>{to},     \
-               [&](LibraryCall& call) {                                                            \
+               [&](Call& call) {                                                                   \
                  const T factor = scalar<T>(alpha, kType<T>, call);                                \
                  for (int i = 0; i < n; ++i) to[i] += factor * from[i];                            \
                });                                                                                 \
@@ -268,7 +288,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
                                  Place place) {                                                    \
     const Vector<T> to{x_, n, step};                                                               \
     return run(handle, "cublas" #X "scal", place, Vectors<const T>{{x_, n, step}}, Vectors<T>{to}, \
-               [&](LibraryCall& call) {                                                            \
+               [&](Call& call) {                                                                   \
                  const T factor = scalar<T>(alpha, kType<T>, call);                                \
                  for (int i = 0; i < n; ++i) to[i] *= factor;                                      \
                });                                                                                 \
@@ -278,7 +298,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
     const Vector<const T> from{x_, n, step_x};                                                     \
     const Vector<T> to{y, n, step_y};                                                              \
     return run(handle, "cublas" #X "copy", place, Vectors<const T>{from}, Vectors<T>{to},          \
-               [&](LibraryCall&) {                                                                 \
+               [&](Call&) {                                                                        \
                  for (int i = 0; i < n; ++i) to[i] = from[i];                                      \
                });                                                                                 \
   }                                                                                                \
@@ -286,7 +306,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
                                 int step_y, T* result, Place place) {                              \
     const Vector<const T> a{x_, n, step_x}, b{y, n, step_y};                                       \
     return run(handle, "cublas" #X "dot", place, Vectors<const T>{a, b}, Vectors<T>{},             \
-               [&](LibraryCall& call) {                                                            \
+               [&](Call& call) {                                                                   \
                  double sum = 0;                                                                   \
                  for (int i = 0; i < n; ++i) sum += double(a[i]) * double(b[i]);                   \
                  give(result, sum, call);                                                          \
@@ -296,7 +316,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
                                  Place place) {                                                    \
     const Vector<const T> a{x_, n, step};                                                          \
     return run(handle, "cublas" #X "nrm2", place, Vectors<const T>{a}, Vectors<T>{},               \
-               [&](LibraryCall& call) {                                                            \
+               [&](Call& call) {                                                                   \
                  double sum = 0;                                                                   \
                  for (int i = 0; i < n; ++i) sum += double(a[i]) * double(a[i]);                   \
                  give(result, std::sqrt(sum), call);                                               \
@@ -306,7 +326,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
                                  Place place) {                                                    \
     const Vector<const T> a{x_, n, step};                                                          \
     return run(handle, "cublas" #X "asum", place, Vectors<const T>{a}, Vectors<T>{},               \
-               [&](LibraryCall& call) {                                                            \
+               [&](Call& call) {                                                                   \
                  double sum = 0;                                                                   \
                  for (int i = 0; i < n; ++i) sum += std::fabs(double(a[i]));                       \
                  give(result, sum, call);                                                          \
@@ -316,7 +336,7 @@ const char* cublasGetStatusString(cublasStatus_t status) {
                                   int* result, Place place) {                                      \
     const Vector<const T> a{x_, n, step};                                                          \
     return run(handle, "cublasI" #x "amax", place, Vectors<const T>{a}, Vectors<T>{},              \
-               [&](LibraryCall& call) {                                                            \
+               [&](Call& call) {                                                                   \
                  int best = 0;                                                                     \
                  for (int i = 1; i < n; ++i) {                                                     \
                    if (std::fabs(a[i]) > std::fabs(a[best])) best = i;                             \
@@ -421,7 +441,7 @@ COOKBOOK_BLAS(H, __half)
     const Vector<T> all{a, m <= 0 || n <= 0 ? 0 : lda * (n - 1) + m, 1};                           \
     const Vector<const T> old{a, all.n, 1};                                                        \
     return run(handle, "cublas" #X "ger", place, Vectors<const T>{rows, columns, old},             \
-               Vectors<T>{all}, [&](LibraryCall& call) {                                           \
+               Vectors<T>{all}, [&](Call& call) {                                                  \
                  const T factor = scalar<T>(alpha, kType<T>, call);                                \
                  for (int j = 0; j < n; ++j) {                                                     \
                    for (int i = 0; i < m; ++i) all[j * lda + i] += factor * rows[i] * columns[j];  \
@@ -433,13 +453,19 @@ COOKBOOK_BLAS(H, __half)
     const Vector<T> a{x_, n, step_x}, b{y, n, step_y};                                             \
     const Vector<const T> old_a{x_, n, step_x}, old_b{y, n, step_y};                               \
     return run(handle, "cublas" #X "swap", place, Vectors<const T>{old_a, old_b},                  \
-               Vectors<T>{a, b}, [&](LibraryCall&) {                                               \
+               Vectors<T>{a, b}, [&](Call&) {                                                      \
                  for (int i = 0; i < n; ++i) std::swap(a[i], b[i]);                                \
                });                                                                                 \
   }
 COOKBOOK_BLAS(S, float)
 COOKBOOK_BLAS(D, double)
 #undef COOKBOOK_BLAS
+
+cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode) {
+  if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
+  handle->scalars = mode;
+  return CUBLAS_STATUS_SUCCESS;
+}
 
 cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void* x, cudaDataType type_x,
                            int step_x, const void* y, cudaDataType type_y, int step_y, void* result,
@@ -448,7 +474,8 @@ cublasStatus_t cublasDotEx(cublasHandle_t handle, int n, const void* x, cudaData
   if (handle == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
   // As matrices of one row.
   const Matrix a{x, type_x, step_x, 0, CUBLAS_OP_N}, b{y, type_y, step_y, 0, CUBLAS_OP_N};
-  LibraryCall call("cublasDotEx", handle->stream, place);
+  Call call("cublasDotEx", handle, place);
+  call.scalar_is_right(result);
   if (!readable(call, a, x, 1, n) || !readable(call, b, y, 1, n) ||
       (is_in_device_memory(result) && !call.writes(result, bytes_of(type_result)))) {
     return CUBLAS_STATUS_EXECUTION_FAILED;

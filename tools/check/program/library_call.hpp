@@ -25,6 +25,8 @@ class LibraryCall {
   bool writes_behind(void* begin, size_t offset, size_t bytes);
   /// A finding: what an operand says would lead the library out of bounds.
   bool out_of_bounds(const std::string& what);
+  /// Whether a kernel, or else the host, can use the scalar at `at`; a finding if not.
+  bool scalar_is_on(const void* at, bool device);
 
  private:
   struct State;

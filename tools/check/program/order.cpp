@@ -85,6 +85,14 @@ void Order::record(const void* event, const void* stream) {
   events_[event] = known_[stream];
 }
 
+bool Order::is_over(const void* event) {
+  const Clock &host = known_[the_host()], &recorded = events_[event];
+  return std::all_of(recorded.begin(), recorded.end(), [&host](const auto& entry) {
+    const auto at = host.find(entry.first);
+    return entry.first == the_host() || (at != host.end() && at->second >= entry.second);
+  });
+}
+
 void Order::host_access(uintptr_t begin, uintptr_t end, bool writes, const std::string& what) {
   Operation host{what, "the host", the_host(), 0, false, {}};
   host.ranges.push_back({begin, end, writes ? Use::write : Use::read});

@@ -52,6 +52,8 @@ class Order {
   void wait_for_event(const void* event) { learn(the_host(), events_[event]); }
   void wait_for_all();
   void record(const void* event, const void* stream);
+  /// Whether the host knows that what `event` recorded is over.
+  bool is_over(const void* event);
   void wait_in(const void* stream, const void* event) { learn(stream, events_[event]); }
   /// The host itself reads or writes memory.
   void host_access(uintptr_t begin, uintptr_t end, bool writes, const std::string& what);

@@ -103,6 +103,8 @@ struct State {
   bool failed = false;  // a kernel did, some time
   Order order;
   std::atomic<bool> kernel_prints{false};  // in the launch under way
+  std::atomic<size_t> printed_bytes{0};    // ... into the buffer of printf()
+  size_t printf_limit = 1 << 20;
   State();
   std::set<std::string> damaged;  // buffers whose guard bands were found written
 };
@@ -663,8 +665,16 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
                           "the launch of " + kernel_name(kernel) + " at " + describe(place));
     state().kernel_prints = false;
     const HiddenHostCode hidden(call);
+    state().printed_bytes = 0;
     detail::launch_kernel(kernel, config, call);
     if (state().kernel_prints) state().order.prints();
+    if (state().printed_bytes > state().printf_limit) {
+      add_finding("lost output",
+                  "the launch of " + kernel_name(kernel) + " at " + describe(place) +
+                      " prints more than the buffer of " + std::to_string(state().printf_limit) +
+                      " bytes holds: the oldest lines are lost",
+                  "cudaDeviceSetLimit(cudaLimitPrintfFifoSize, bytes) before the first launch");
+    }
   }
   // A traced run names the access itself.
   if (!tracing_available()) check_guards(kernel, place);
@@ -769,15 +779,17 @@ void set_stack_limit(size_t bytes) {
   set_stack_limit(limit_of_stack);
   find_not_finite = true;
   describe_unmapped = &describe_host_code;
-  // The shuffles of this line return zero then.
-  if (std::getenv("COOKBOOK_CHECK_ABSENT_ZERO")) {
+  // The shuffles of this line return this number then.
+  if (std::getenv("COOKBOOK_CHECK_ABSENT_AT")) {
     absent_lane_value = [](void* pc) -> uint64_t {
       static std::mutex mutex;
       static std::map<void*, bool> known;
+      static const uint64_t value =
+          std::strtoull(std::getenv("COOKBOOK_CHECK_ABSENT_VALUE"), nullptr, 16);
       const std::lock_guard<std::mutex> lock(mutex);
       const auto [at, is_new] = known.try_emplace(pc, false);
-      if (is_new) at->second = describe_pc(pc) == std::getenv("COOKBOOK_CHECK_ABSENT_ZERO");
-      return at->second ? 0 : ~uint64_t{0};
+      if (is_new) at->second = describe_pc(pc) == std::getenv("COOKBOOK_CHECK_ABSENT_AT");
+      return at->second ? value : ~uint64_t{0};
     };
   }
   on_exit([](int status, void*) { state().report.status = status; }, nullptr);
@@ -1161,6 +1173,18 @@ bool LibraryCall::out_of_bounds(const std::string& what) {
   return state_->is_allowed = false;
 }
 
+bool LibraryCall::scalar_is_on(const void* at, bool device) {
+  const std::string wrong = at == nullptr ? "" : wrong_side(at, 1, device);
+  if (wrong.empty()) return true;
+  add_finding("out-of-bounds",
+              state_->name + " is given for a scalar " + wrong +
+                  ", but its pointer mode is that of " + (device ? "the device" : "the host"),
+              device ? "cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST), or device memory"
+                     : "cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_DEVICE), or a variable "
+                       "of the host");
+  return false;
+}
+
 void mark_written_by_host(const void* begin, size_t bytes) {
   if (bytes != 0) mark_written(begin, bytes);
 }
@@ -1417,6 +1441,13 @@ cudaError_t set_rows(void* to, size_t pitch, int value, size_t width, size_t hei
   const std::string wrong = wrong_side(to, pitch * (height - 1) + width, true);
   if (!wrong.empty()) {
     return fail_call(cudaErrorInvalidValue, function, place, "it writes " + wrong);
+  }
+  if (value < -128 || value > 255) {
+    add_finding("overflow",
+                std::string(function) + " at " + describe(place) + " sets bytes: of " +
+                    std::to_string(value) + " it takes the last 8 bits, " +
+                    std::to_string(value & 0xff),
+                "let a kernel or a copy set what is more than a byte");
   }
   const OpenMemory open;
   {
@@ -1790,12 +1821,15 @@ cudaError_t cudaDeviceSetLimit(cudaLimit limit, size_t bytes) {
   if (limit == cudaLimitStackSize && bytes > kMostStack) return cudaErrorInvalidValue;
   if (limit == cudaLimitStackSize) set_stack_limit(bytes);
   if (limit == cudaLimitMallocHeapSize) simt::program::set_heap_limit(bytes);
+  if (limit == cudaLimitPrintfFifoSize) state().printf_limit = bytes;
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetLimit(size_t* value, cudaLimit limit) {
   const Lock lock(state().mutex);
-  *value = limit == cudaLimitMallocHeapSize ? simt::program::heap_limit() : limit_of_stack;
+  *value = limit == cudaLimitMallocHeapSize   ? simt::program::heap_limit()
+           : limit == cudaLimitPrintfFifoSize ? state().printf_limit
+                                              : limit_of_stack;
   return cudaSuccess;
 }
 
@@ -1889,6 +1923,11 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
     return fail_call(cudaErrorInvalidResourceHandle, "cudaEventElapsedTime", place,
                      "an event was not recorded");
   }
+  const Lock lock(state().mutex);
+  if (!state().order.is_over(start) || !state().order.is_over(end)) {
+    return fail_call(cudaErrorNotReady, "cudaEventElapsedTime", place,
+                     "nothing waits for the event before: cudaEventSynchronize() does");
+  }
   *milliseconds = std::chrono::duration<float, std::milli>(end->time - start->time).count();
   return cudaSuccess;
 }
@@ -1896,7 +1935,13 @@ cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEve
 // ---- printf of kernels ----
 
 extern "C" int printf(const char* format, ...) {
-  if (simt::current_thread) state().kernel_prints = true;
+  if (simt::current_thread) {
+    // A GPU keeps the format's address and 8 bytes for each value.
+    size_t bytes = 16;
+    for (const char* at = format; *at != 0; ++at) bytes += *at == '%' ? 8 : 0;
+    state().kernel_prints = true;
+    state().printed_bytes += bytes;
+  }
   va_list arguments;
   va_start(arguments, format);
   const int written = std::vprintf(format, arguments);

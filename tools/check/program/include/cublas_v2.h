@@ -51,10 +51,7 @@ inline cublasStatus_t cublasSetWorkspace(cublasHandle_t, void*, size_t) {
 inline cublasStatus_t cublasSetMathMode(cublasHandle_t, cublasMath_t) {
   return CUBLAS_STATUS_SUCCESS;
 }
-/// Scalars are found wherever they are.
-inline cublasStatus_t cublasSetPointerMode(cublasHandle_t, cublasPointerMode_t) {
-  return CUBLAS_STATUS_SUCCESS;
-}
+cublasStatus_t cublasSetPointerMode(cublasHandle_t handle, cublasPointerMode_t mode);
 inline cublasStatus_t cublasGetVersion(cublasHandle_t, int* version) {
   *version = 120800;
   return CUBLAS_STATUS_SUCCESS;

@@ -313,9 +313,9 @@ COOKBOOK_RESULT cudaMallocAsync(COOKBOOK_POINTER pointer, size_t bytes, cudaStre
 COOKBOOK_RESULT cudaMallocPitch(COOKBOOK_POINTER pointer, size_t* pitch, size_t width,
                                 size_t height, COOKBOOK_PLACE);
 COOKBOOK_RESULT cudaMalloc3D(cudaPitchedPtr* pointer, cudaExtent extent, COOKBOOK_PLACE);
-cudaError_t cudaFree(void* pointer, COOKBOOK_PLACE);
-cudaError_t cudaFreeHost(void* pointer, COOKBOOK_PLACE);
-cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaFree(void* pointer, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaFreeHost(void* pointer, COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaFreeAsync(void* pointer, cudaStream_t stream, COOKBOOK_PLACE);
 
 COOKBOOK_RESULT cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                            COOKBOOK_PLACE);
@@ -584,8 +584,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr, CO
 cudaError_t cudaEventSynchronize(cudaEvent_t event, COOKBOOK_PLACE);
 cudaError_t cudaEventQuery(cudaEvent_t event);
 /// Time on the CPU that simulates: no GPU's.
-cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end,
-                                 COOKBOOK_PLACE);
+COOKBOOK_RESULT cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end,
+                                     COOKBOOK_PLACE);
 inline cudaError_t cudaStreamCreate(cudaStream_t* stream, COOKBOOK_PLACE) {
   return cudaStreamCreateWithFlags(stream, cudaStreamDefault, cookbook_place);
 }

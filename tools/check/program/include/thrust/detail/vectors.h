@@ -108,7 +108,7 @@ class device_vector {
     capacity_ = n;
   }
   void release() {
-    if (at_ != nullptr) cudaFree(at_);
+    if (at_ != nullptr) (void)cudaFree(at_);  // fails after cudaDeviceReset()
     at_ = nullptr;
     size_ = capacity_ = 0;
   }
@@ -127,7 +127,7 @@ device_ptr<T> device_malloc(size_t n) {
 }
 template <class T>
 void device_free(device_ptr<T> at) {
-  cudaFree(at.get());
+  (void)cudaFree(at.get());
 }
 
 }  // namespace thrust
