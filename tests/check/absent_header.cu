@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A header that is not here.
 // exit: 2
-#include <cufft.h>  // unsupported: cuFFT
+#include <cusparse.h>  // unsupported: cuSPARSE
 
 int main() { return 0; }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // cuBLAS: products against loops, a norm, a leading dimension that is too large. cuRAND: known
-// answers of Philox4x32-10, means in a kernel and by the host, a buffer that is too small.
+// answers of Philox4x32-10, means in a kernel and by the host, a buffer that is too small. cuFFT: a
+// frequency, real numbers there and back in place, a buffer that is too small.
 // exit: 1
-// prints: cublas 0, curand 0
+// prints: cublas 0, curand 0, cufft 0
 #include <cublas_v2.h>
 #include <cuda_bf16.h>
-#include <curand.h>
+#include <cufft.h>
 #include <curand_kernel.h>
 
 #include <cmath>
@@ -78,7 +79,7 @@ int of_cublas() {
   const float* factors[] = {d_b, d_a};
   float *results[] = {d_c, d_c + 9}, **d_pointers;
   if (cudaMalloc(&d_pointers, sizeof factors + sizeof results)) return 2;
-  cublasSetVector(2, sizeof(float*), factors, 1, d_pointers, 1);
+  cublasSetVectorAsync(2, sizeof(float*), factors, 1, d_pointers, 1, nullptr);
   cublasSetVector(1, sizeof(float*), results + 1, 1, d_pointers + 3, 1);
   cublasSetVector(1, sizeof(float*), results, 1, d_pointers + 2, 1);
   cublasSgemmBatched(handle, CUBLAS_OP_T, CUBLAS_OP_N, 2, 2, 5, &one, d_pointers, 5, d_pointers, 5,
@@ -146,4 +147,40 @@ int of_curand() {
   return wrong || cudaFree(first) || cudaFree(sums) || cudaFree(x);
 }
 
-int main() { printf("cublas %d, curand %d\n", of_cublas(), of_curand()); }
+int of_cufft() {
+  const int n = 30, rows = 3, columns = 10, padded = columns + 2;
+  cufftHandle wave, there, back;
+  if (cufftPlan1d(&wave, n, CUFFT_C2C, 2)) return 1;
+  if (cufftPlan2d(&there, rows, columns, CUFFT_R2C)) return 1;
+  if (cufftPlan2d(&back, rows, columns, CUFFT_C2R)) return 1;
+  float2 host[2 * n], *x, *less;
+  if (cudaMalloc(&x, sizeof(host)) || cudaMalloc(&less, sizeof(host) - 8)) return 1;
+  for (int i = 0; i < 2 * n; ++i) {
+    const double angle = 2 * M_PI * 7 * i / n;  // frequency 7, in the second half frequency 0
+    host[i] = i < n ? make_float2(cos(angle), sin(angle)) : make_float2(1, 0);
+  }
+  if (cudaMemcpy(x, host, sizeof(host), cudaMemcpyHostToDevice)) return 1;
+  if (cufftExecC2C(wave, x, x, CUFFT_FORWARD)) return 1;
+  if (cudaMemcpy(host, x, sizeof(host), cudaMemcpyDeviceToHost)) return 1;
+  int wrong = 0;
+  for (int i = 0; i < 2 * n; ++i) {
+    const float expected = i == 7 || i == n ? n : 0;
+    wrong += fabsf(host[i].x - expected) > 1e-4f || fabsf(host[i].y) > 1e-4f;
+  }
+  float image[rows * padded];
+  for (int i = 0; i < rows * padded; ++i) image[i] = i * 37 % 64;
+  if (cudaMemcpy(x, image, sizeof(image), cudaMemcpyHostToDevice)) return 1;
+  if (cufftExecR2C(there, (float*)x, x) || cufftExecC2R(back, x, (float*)x)) return 1;
+  if (cudaMemcpy(host, x, sizeof(image), cudaMemcpyDeviceToHost)) return 1;
+  for (int i = 0; i < rows * padded; ++i) {
+    const float found = ((float*)host)[i] / (rows * columns);
+    wrong += i % padded < columns && fabsf(found - image[i]) > 1e-4f;
+  }
+  if (cudaMemset(x, 0, sizeof(host))) return 1;
+  wrong += cufftExecC2C(wave, x, less, CUFFT_FORWARD) != CUFFT_EXEC_FAILED;  // finds: out-of-bounds
+  cufftDestroy(there);
+  return wrong + (cufftExecR2C(there, (float*)x, x) != CUFFT_INVALID_PLAN) + cudaFree(x) +
+         cudaFree(less);
+}
+
+int main() { printf("cublas %d, curand %d, cufft %d\n", of_cublas(), of_curand(), of_cufft()); }
