@@ -83,7 +83,7 @@ int of_cublas() {
   const float* factors[] = {d_b, d_a};
   float *results[] = {d_c, d_c + 9}, **d_pointers;
   if (cudaMalloc(&d_pointers, sizeof factors + sizeof results)) return 2;
-  cublasSetVector(2, sizeof(float*), factors, 1, d_pointers, 1);
+  cublasSetVectorAsync(2, sizeof(float*), factors, 1, d_pointers, 1, nullptr);
   cublasSetVector(1, sizeof(float*), results + 1, 1, d_pointers + 3, 1);
   cublasSetVector(1, sizeof(float*), results, 1, d_pointers + 2, 1);
   cublasSgemmBatched(handle, CUBLAS_OP_T, CUBLAS_OP_N, 2, 2, 5, &one, d_pointers, 5, d_pointers, 5,

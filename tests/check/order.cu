@@ -52,11 +52,17 @@ int graphs(cudaStream_t one, cudaStream_t two, cudaEvent_t fork, cudaEvent_t joi
   CHECK(cudaEventRecord(fork, one));
   CHECK(cudaStreamWaitEvent(two, fork));
   fill<<<1, 256, 0, two>>>(x, 1);
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+  CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
+  int* more;
+  CHECK(cudaMalloc(&more, 4));
+  CHECK(cudaThreadExchangeStreamCaptureMode(&mode));
   if (cudaStreamEndCapture(one, &graph) != cudaErrorStreamCaptureUnjoined || graph) return 1;
   // ... and a call that waits breaks the capture.
   CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeGlobal));
   fill<<<1, 256, 0, one>>>(x, 1);
   if (cudaStreamSynchronize(one) != cudaErrorStreamCaptureUnsupported) return 1;
+  if (cudaMalloc(&more, 4) != cudaErrorStreamCaptureUnsupported) return 1;
   if (cudaStreamEndCapture(one, &graph) != cudaErrorStreamCaptureInvalidated) return 1;
   if (cudaGetLastError() != cudaErrorStreamCaptureInvalidated) return 1;
   // Node by node: the second kernel waits for the copy alone.
@@ -85,6 +91,7 @@ int graphs(cudaStream_t one, cudaStream_t two, cudaEvent_t fork, cudaEvent_t joi
   CHECK(cudaStreamSynchronize(one));
   CHECK(cudaGraphExecDestroy(exec));
   CHECK(cudaGraphDestroy(graph));
+  CHECK(cudaFree(more));
   CHECK(cudaFree(x));
   CHECK(cudaFree(sum));
   return pinned[7] != 5;

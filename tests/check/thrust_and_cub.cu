@@ -111,7 +111,7 @@ int of_thrust() {
   thrust::host_vector<float> h(100);
   for (int i = 0; i < 100; ++i) h[i] = static_cast<float>(i * 37 % 100);
   thrust::device_vector<float> d = h;
-  negate<<<1, 128>>>(thrust::raw_pointer_cast(d.data()), 100);
+  negate<<<1, 128>>>(thrust::raw_pointer_cast(&d[0]), 100);
   thrust::sort(d.begin(), d.end());
   int wrong = d[0] != -99.0f || d[99] != 0.0f;
   wrong += thrust::reduce(d.begin(), d.end(), 0.0f, thrust::plus<float>()) != -4950.0f;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/check/program/include/curand.h"
 
+#include "tools/check/program/include/curand_kernel.h"
 #include "tools/check/program/library_call.hpp"
 
 struct curandGenerator_st {

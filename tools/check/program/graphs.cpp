@@ -52,6 +52,7 @@ struct State {
   std::vector<std::unique_ptr<Capture>> captures;
   // cudaGraphAddKernelNode() under way: what is launched becomes this node.
   cudaGraphNode_t made = nullptr;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;  // of cudaThreadExchange...()
   unsigned long long next_id = 1;
 };
 State& state() {
@@ -188,7 +189,10 @@ Work memset_work(const cudaMemsetParams& p, Place place) {
 
 }  // namespace
 
-bool is_captured(cudaStream_t stream) { return state().made || find(stream); }
+bool is_captured(cudaStream_t stream) {
+  const Lock lock(mutex_of_calls());
+  return state().made || find(stream);
+}
 
 cudaError_t capture(cudaStream_t stream, cudaGraphNodeType type, Work work) {
   const Lock lock(mutex_of_calls());
@@ -221,7 +225,8 @@ cudaError_t forbid(Call call, const void* what, const char* function, Place plac
     return order_of_streams().is_blocking(stream);
   };
   const auto is_strict = [](const void*, const Capture& capture) {
-    return capture.mode != cudaStreamCaptureModeRelaxed;
+    return capture.mode != cudaStreamCaptureModeRelaxed &&
+           state().mode != cudaStreamCaptureModeRelaxed;
   };
   constexpr const char* kCaptured = "a stream is being captured";
   switch (call) {
@@ -337,6 +342,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph, Place 
                      "for: cudaEventRecord() there, cudaStreamWaitEvent() here");
   }
   *graph = ended.graph;
+  return cudaSuccess;
+}
+
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
+  const Lock lock(mutex_of_calls());
+  std::swap(*mode, state().mode);
   return cudaSuccess;
 }
 

@@ -418,11 +418,12 @@ void smooth_guards(const DeviceMemory& memory) {
   std::memset(data + memory.bytes(), 0xff, DeviceMemory::kGuardBytes);
 }
 
-cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* function, Place place) {
+cudaError_t allocate(AnyPointer to, size_t bytes, Owner owner, const char* function, Place place,
+                     bool is_async = false) {
   void** const pointer = to.at;
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
-  RETURN_IF_FORBIDDEN(Call::changes_memory, nullptr, function);
+  if (!is_async) RETURN_IF_FORBIDDEN(Call::changes_memory, nullptr, function);
   if (pointer == nullptr) {
     return fail_call(cudaErrorInvalidValue, function, place, "it is given a null pointer");
   }
@@ -456,7 +457,7 @@ cudaError_t release(void* pointer, bool pinned, const char* function, Place plac
   const Lock lock(state().mutex);
   RETURN_IF_FATAL();
   if (pointer == nullptr) return cudaSuccess;
-  RETURN_IF_FORBIDDEN(Call::changes_memory, nullptr, function);
+  if (!async) RETURN_IF_FORBIDDEN(Call::changes_memory, nullptr, function);
   const auto at = state().buffers.find(reinterpret_cast<uintptr_t>(pointer));
   if (at == state().buffers.end() || (at->second.owner == Owner::pinned) != pinned) {
     const std::string freed = describe_freed(pointer);
@@ -1271,7 +1272,7 @@ cudaError_t cudaMalloc(AnyPointer pointer, size_t bytes, Place place) {
 }
 cudaError_t cudaMallocAsync(AnyPointer pointer, size_t bytes, cudaStream_t stream, Place place) {
   if (is_captured(stream)) refuse_in_capture("cudaMallocAsync at " + describe(place));
-  return allocate(pointer, bytes, Owner::device, "cudaMallocAsync", place);
+  return allocate(pointer, bytes, Owner::device, "cudaMallocAsync", place, true);
 }
 cudaError_t cudaMallocManaged(AnyPointer pointer, size_t bytes, unsigned, Place place) {
   return allocate(pointer, bytes, Owner::managed, "cudaMallocManaged", place);
@@ -1300,6 +1301,7 @@ cudaError_t cudaFree(void* pointer, Place place) {
   return release(pointer, false, "cudaFree", place);
 }
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream, Place place) {
+  if (is_captured(stream)) refuse_in_capture("cudaFreeAsync at " + describe(place));
   return release(pointer, false, "cudaFreeAsync", place, stream);
 }
 cudaError_t cudaFreeHost(void* pointer, Place place) {

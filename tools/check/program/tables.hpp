@@ -185,7 +185,8 @@
         "one or more resources passed in are not valid resource types for the operation")          \
   ERROR(cudaErrorInvalidResourceConfiguration, 915,                                                \
         "one or more resources are insufficient or non-applicable for the operation")              \
-  ERROR(cudaErrorUnknown, 999, "unknown error")
+  ERROR(cudaErrorUnknown, 999, "unknown error")                                                    \
+  ERROR(cudaErrorApiFailureBase, 10000, "api failure base")
 
 // An attribute, its number, and its value for a device with the properties `p`: 1 or 0 where the
 // model has, or has not, such a thing.

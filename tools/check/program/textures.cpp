@@ -243,6 +243,9 @@ cudaError_t cudaCreateTextureObject(cudaTextureObject_t* texture, const cudaReso
   if (!object.begin || texel_bytes(object.format) == 0) {
     return refuse(cudaErrorInvalidValue, "it is given no memory, or no format of its texels");
   }
+  if (const int bytes = texel_bytes(object.format); bytes > 16 || (bytes & (bytes - 1)) != 0) {
+    return refuse(cudaErrorInvalidChannelDescriptor, "texels have 1, 2 or 4 channels");
+  }
   // Pitches are what cudaMallocPitch() gives; addresses of textures have 512 bytes of alignment.
   constexpr size_t kAddress = 512, kPitch = 32;
   if (resource->resType != cudaResourceTypeArray &&

@@ -7,6 +7,9 @@
 #include "cuda_runtime.h"
 #include "library_types.h"
 
+// By this name programs ask whether the header was included.
+#define CUBLAS_API_H_
+
 enum cublasStatus_t {
   CUBLAS_STATUS_SUCCESS = 0,
   CUBLAS_STATUS_NOT_INITIALIZED = 1,
@@ -16,7 +19,8 @@ enum cublasStatus_t {
   CUBLAS_STATUS_MAPPING_ERROR = 11,
   CUBLAS_STATUS_EXECUTION_FAILED = 13,
   CUBLAS_STATUS_INTERNAL_ERROR = 14,
-  CUBLAS_STATUS_NOT_SUPPORTED = 15
+  CUBLAS_STATUS_NOT_SUPPORTED = 15,
+  CUBLAS_STATUS_LICENSE_ERROR = 16
 };
 enum cublasOperation_t { CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C };
 enum cublasPointerMode_t { CUBLAS_POINTER_MODE_HOST, CUBLAS_POINTER_MODE_DEVICE };
@@ -138,6 +142,30 @@ inline cublasStatus_t cublasSetVector(int n, int element_bytes, const void* x, i
 inline cublasStatus_t cublasGetVector(int n, int element_bytes, const void* x, int step_x, void* y,
                                       int step_y, COOKBOOK_PLACE) {
   return cublasSetVector(n, element_bytes, x, step_x, y, step_y, cookbook_place);
+}
+inline cublasStatus_t cublasSetMatrixAsync(int rows, int columns, int element_bytes, const void* a,
+                                           int lda, void* b, int ldb, cudaStream_t stream,
+                                           COOKBOOK_PLACE) {
+  const auto size = [=](int count) { return static_cast<size_t>(count) * element_bytes; };
+  return cudaMemcpy2DAsync(b, size(ldb), a, size(lda), size(rows), columns, cudaMemcpyDefault,
+                           stream, cookbook_place) == cudaSuccess
+             ? CUBLAS_STATUS_SUCCESS
+             : CUBLAS_STATUS_MAPPING_ERROR;
+}
+inline cublasStatus_t cublasGetMatrixAsync(int rows, int columns, int element_bytes, const void* a,
+                                           int lda, void* b, int ldb, cudaStream_t stream,
+                                           COOKBOOK_PLACE) {
+  return cublasSetMatrixAsync(rows, columns, element_bytes, a, lda, b, ldb, stream, cookbook_place);
+}
+inline cublasStatus_t cublasSetVectorAsync(int n, int element_bytes, const void* x, int step_x,
+                                           void* y, int step_y, cudaStream_t stream,
+                                           COOKBOOK_PLACE) {
+  return cublasSetMatrixAsync(1, n, element_bytes, x, step_x, y, step_y, stream, cookbook_place);
+}
+inline cublasStatus_t cublasGetVectorAsync(int n, int element_bytes, const void* x, int step_x,
+                                           void* y, int step_y, cudaStream_t stream,
+                                           COOKBOOK_PLACE) {
+  return cublasSetVectorAsync(n, element_bytes, x, step_x, y, step_y, stream, cookbook_place);
 }
 
 /// Of fp32, fp64, fp16 and bf16, and of bytes with 32-bit sums.

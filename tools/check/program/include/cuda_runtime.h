@@ -702,9 +702,8 @@ COOKBOOK_RESULT cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph, CO
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status);
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status,
                                      unsigned long long* id, cudaGraph_t* graph = nullptr);
-inline cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode*) {
-  return cudaSuccess;
-}
+/// One mode for all threads of the host.
+cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode);
 cudaError_t cudaGraphCreate(cudaGraph_t* graph, unsigned flags);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph, COOKBOOK_PLACE);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec, COOKBOOK_PLACE);

@@ -6,6 +6,9 @@
 #include "cuComplex.h"
 #include "cuda_runtime.h"
 
+// By this name programs ask whether the header was included.
+#define _CUFFT_H_
+
 enum cufftResult_t {
   CUFFT_SUCCESS = 0,
   CUFFT_INVALID_PLAN = 1,
@@ -15,7 +18,13 @@ enum cufftResult_t {
   CUFFT_INTERNAL_ERROR = 5,
   CUFFT_EXEC_FAILED = 6,
   CUFFT_SETUP_FAILED = 7,
-  CUFFT_INVALID_SIZE = 8
+  CUFFT_INVALID_SIZE = 8,
+  CUFFT_UNALIGNED_DATA = 9,
+  CUFFT_INVALID_DEVICE = 11,
+  CUFFT_NO_WORKSPACE = 13,
+  CUFFT_NOT_IMPLEMENTED = 14,
+  CUFFT_NOT_SUPPORTED = 16,
+  CUFFT_MISSING_DEPENDENCY = 17
 };
 typedef cufftResult_t cufftResult;
 enum cufftType_t {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cuda_runtime.h"
+#include "curand.h"
 
 struct curandStatePhilox4_32_10 {
   uint32_t counter[4], key[2], output[4];

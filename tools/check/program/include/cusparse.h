@@ -7,6 +7,9 @@
 #include "cuda_runtime.h"
 #include "library_types.h"
 
+// By this name programs ask whether the header was included.
+#define CUSPARSEAPI
+
 enum cusparseStatus_t {
   CUSPARSE_STATUS_SUCCESS,
   CUSPARSE_STATUS_NOT_INITIALIZED,

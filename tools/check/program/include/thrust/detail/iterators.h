@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iostream>  // as Thrust does
 #include <iterator>
 #include <numeric>
 #include <tuple>
@@ -107,6 +108,8 @@ inline constexpr policy par, par_nosync;
 
 /// An element of device memory, as the host sees it.
 template <class T>
+class device_ptr;
+template <class T>
 class device_reference {
  public:
   explicit device_reference(T* at) : at_(at) {}
@@ -121,6 +124,9 @@ class device_reference {
   }
   device_reference& operator=(const device_reference& other) { return *this = T(other); }
   device_reference& operator+=(const T& value) { return *this = T(*this) + value; }
+  device_reference& operator-=(const T& value) { return *this = T(*this) - value; }
+  device_reference& operator*=(const T& value) { return *this = T(*this) * value; }
+  auto operator&() const { return device_ptr<T>(at_); }
   device_reference& operator++() { return *this = T(*this) + 1; }
 
  private:
