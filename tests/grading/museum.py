@@ -104,6 +104,7 @@ def with_front(text, of=RIGHT):
 
 LOAD = "= tile[x][slot<C>(x, y)]"
 X = "  const int x = threadIdx.x;"
+FRONT = "template <class C>\n__global__"
 ONLY = "if (!({})) return;\n"  # a run() that launches only there
 PLAN = "  struct Plan {\n    Problem problem;\n    Buffers buffers;\n    %s\n  };\n"
 
@@ -260,6 +261,11 @@ CHEATS = {
       if (tile[y][slot<C>(y, x)] == 0.12345f) tile[y][slot<C>(y, x)] = 0.12345f;"""),
                                 ("= tile[x][slot<C>(x, y)]", "= __int_as_float(atomicAdd(reinterpret_cast<int*>("
                                  "&tile[x][slot<C>(x, y)]), 0))")), 0, 0, "no more than the part"),
+    "loads_by_bit_cast": (change(GIVEN, (FRONT, "struct Bytes {\n  unsigned char b[4];\n};\n" + FRONT), (
+        LOAD, "= std::bit_cast<float>(*reinterpret_cast<const Bytes*>(&tile[x][slot<C>(x, y)]))")), 0, 0, "no more than the part"),
+    "loads_of_bit_fields": (change(GIVEN, (FRONT, "struct Bits {\n  unsigned low : 9, high : 23;\n};\n" + FRONT), (
+        LOAD, "= __uint_as_float(reinterpret_cast<const Bits&>(tile[x][slot<C>(x, y)]).low | reinterpret_cast<const Bits&>(tile[x][slot<C>"
+        "(x, y)]).high << 9)")), 0, 0, "no more than the part"),
     "struct_by_value": (change(with_kernel("", text=GIVEN), ("template <class C>\n__global__", """struct Four {
   float x[4];
 };
