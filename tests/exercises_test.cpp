@@ -226,6 +226,8 @@ const std::map<std::string, Wrong> kWrong = {
     {"0.2", {Fault::false_claim, true}},
     // pairs that ignore where the arrays begin
     {"1.1", {Fault::misaligned, true}},
+    // tiles that are read, and not used
+    {"2.1", {Fault::false_claim, true}},
     // a warp's barrier where the block's is needed
     {"2.2", {Fault::race, false}},
     // fewer conflicts, but not none

@@ -11,6 +11,7 @@ import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -484,6 +485,9 @@ class HandedIn(museum.InFolder):
                      "word.docx", ".DS_Store"):
             self.put(name)
         (self.folder / "link").symlink_to("/etc")
+        os.mkfifo(self.folder / "pipe.cuh")
+        (self.folder / "-rf").mkdir()
+        self.put_zip("above.zip", {"../../transpose.cuh": museum.RIGHT})
         os.close(os.open(os.fsencode(self.folder) + b"/\xff.cuh", os.O_CREAT))
         self.put_zip("zip.zip", {"work/transpose.cuh": museum.RIGHT, "__MACOSX/work/._transpose.cuh": b"\0"})
         self.put_zip("bomb.zip", {"transpose.cuh": b"a" * (9 << 20)})
@@ -503,13 +507,14 @@ class HandedIn(museum.InFolder):
                 said[name] = str(reason)
         self.assertEqual({name: said.pop(name) for name in ("O'Brien", "conflict_free (1)", "j\u00fcrgen", "ada.cuh", "ada", "zip")
                           if name in said}, dict.fromkeys(("O'Brien", "conflict_free (1)", "j\u00fcrgen", "ada.cuh", "ada", "zip"), "read"))
-        for name, part in (("b", "has no transpose.cuh, but a.cuh, c.cuh"), ("word", "a .docx is not read"), ("link", "is a link"),
+        for name, part in (("b", "has no transpose.cuh, but a.cuh, c.cuh"), ("word", "a .docx is not read"), ("link", "is a link"), ("pipe.cuh", "is no file"),
+                           ("-rf", "has no transpose.cuh and nothing else"), ("above", "has no transpose.cuh and nothing else"),
                            ("bomb", "more than 256 KiB"), ("bad", "cannot be read"), ("torn", "cannot be read"), ("\u5b57" * 83, "read"), ("lzma", "in a way that is not read"), ("\ufffd", "empty")):
             self.assertIn(part, said.pop(name))
         self.assertEqual(said, {})
         files = [handed_in.file_name(name) for name in found]
         self.assertEqual(len(set(files)), len(files))
-        self.assertFalse([name for name in files if len(name.encode()) > 240 or "/" in name or "'" in name or name.startswith(".")])
+        self.assertFalse([name for name in files if len(name.encode()) > 240 or "/" in name or "'" in name or name.startswith((".", "-"))])
 
     def test_edits_outside_are_said(self):
         self.assertIsNone(grade.edits_outside(self.assignment, museum.RIGHT))
@@ -702,6 +707,14 @@ class SmallClass(museum.InFolder):
                                  env={**os.environ, "COOKBOOK_SANDBOX": "limits"})
         self.assertEqual(refused.returncode, 2)
         self.assertIn("apt-get install bubblewrap", refused.stderr)
+        # Ctrl-C ends the class at once, not when its submissions have ended.
+        museum.write(self.folder / "slow", ["cheat_endless_loop"])
+        with subprocess.Popen(museum.command(BUILD, self.folder / "slow", self.folder / "slow grades"), text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, start_new_session=True) as process:
+            process.stdout.readline()
+            os.killpg(process.pid, signal.SIGINT)
+            self.assertIn("Interrupted: the same command grades the rest", process.communicate(timeout=15)[0])
+        self.assertEqual(process.returncode, 130)
         # Interrupted: what has a result is not graded again.
         (grades / "results/cheat_no_claims.json").unlink()
         again = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Random legal spellings of what a submission may not say: the lint must refuse each, and accept its honest twin.
 
-  tests/grading/lint_fuzz.py 10000         also compiles them, to show that they are legal
+  tests/grading/lint_fuzz.py 10000 [SEED]  also compiles them, to show that they are legal
 """
 import random
 import subprocess
@@ -135,11 +135,12 @@ def illegal(count, seed, each=100):
 
 def main(argv):
     count, began = int(argv[0]), time.monotonic()
-    wrong = passed(count, 1)
+    seed = int(argv[1]) if len(argv) > 1 else 1
+    wrong = passed(count, seed)
     for what, text in wrong[:10]:
         print(f"--- passes ({what}):\n{text}")
     print(f"{count} spellings, {len(wrong)} not as they should be, {time.monotonic() - began:.0f} s", flush=True)
-    bad = illegal(count, 1)
+    bad = illegal(count, seed)
     for text, said in bad[:3]:
         print(f"--- not legal:\n{text}\n{said[:600]}")
     print(f"{count - len(bad)} of them are legal C++ to g++, {time.monotonic() - began:.0f} s")

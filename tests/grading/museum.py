@@ -104,6 +104,7 @@ def with_front(text, of=RIGHT):
 
 LOAD = "= tile[x][slot<C>(x, y)]"
 X = "  const int x = threadIdx.x;"
+FRONT = "template <class C>\n__global__"
 ONLY = "if (!({})) return;\n"  # a run() that launches only there
 PLAN = "  struct Plan {\n    Problem problem;\n    Buffers buffers;\n    %s\n  };\n"
 
@@ -122,6 +123,46 @@ HONEST = {
                                     (" out, Shape shape)", " out, Shape shape, Turn turn, int free)"), (".out, shape);", ".out, shape, Turn{0}, 0);"),
                                     (X, X + "\n  const int module = turn.by, exit = free;\n  if (module + exit == 1) return;  // (really??)")),
                              100, 100, ""),
+    "right_in_other_words": (change(RIGHT, ("struct ConflictFreeConfig", """/* schön: 日本語
+   \u00bd */
+enum class Way { kRow, kCol };
+template <class T>
+concept Whole = std::is_integral_v<T>;
+namespace {
+[[nodiscard]] constexpr int plus(int a, int b = 0) noexcept { return a + b; }
+}  // namespace
+namespace helper {
+template <Way W, Whole T>
+__device__ __forceinline__ constexpr T pick(T row, T col) {
+\tif constexpr (W == Way::kRow) return row;
+\telse return col;
+}
+template <int... Is>
+__device__ constexpr int sum(std::integer_sequence<int, Is...>) { return (Is + ... + 0); }
+struct Place {
+  int row, col;
+  __device__ explicit Place(int r, int c) : row(r), col(c) {}
+  __device__ Place operator+(const Place& o) const { return Place(row + o.row, col + o.col); }
+};
+}  // namespace helper
+static_assert(plus(1) == 1, "one");
+struct ConflictFreeConfig"""), (X, """  const auto pick = [=](auto a, auto b) { return helper::pick<Way::kRow>(a, b); };
+  const int x = pick(int{threadIdx.x}, 0) + helper::sum(std::make_integer_sequence<int, 1>{});
+  const helper::Place here = helper::Place(x, 0) + helper::Place(0, 0);
+  auto [r, c] = std::pair(here.row, here.col);
+  static constexpr int kOdd[] = {1, 3, 5, 7};
+  union {
+    float f;
+    unsigned u;
+  } both{};
+  for (const int one : kOdd) both.f += one;
+  switch (x & 3) {
+    case 0: both.u -= kOdd[x & 3]; break;
+    case 1: [[fallthrough]];
+    default: ++both.u;
+  }
+  assert(both.u != 0);
+  if (r + c < 0) [[unlikely]] return;"""), ("= in[row * shape.in_pitch + col];", "= __ldg(&in[row * shape.in_pitch + col]);")), 100, 100, ""),
     # Calls by pointer, by table and of itself.
     "right_by_pointers": (change(RIGHT, ("template <class C>\n__global__", """__device__ int one(int a, int b) { return (a + b) % 32; }
 __device__ int other(int a, int b) { return b == 0 ? a : 1 + other(a, b - 1); }
@@ -220,6 +261,11 @@ CHEATS = {
       if (tile[y][slot<C>(y, x)] == 0.12345f) tile[y][slot<C>(y, x)] = 0.12345f;"""),
                                 ("= tile[x][slot<C>(x, y)]", "= __int_as_float(atomicAdd(reinterpret_cast<int*>("
                                  "&tile[x][slot<C>(x, y)]), 0))")), 0, 0, "no more than the part"),
+    "loads_by_bit_cast": (change(GIVEN, (FRONT, "struct Bytes {\n  unsigned char b[4];\n};\n" + FRONT), (
+        LOAD, "= std::bit_cast<float>(*reinterpret_cast<const Bytes*>(&tile[x][slot<C>(x, y)]))")), 0, 0, "no more than the part"),
+    "loads_of_bit_fields": (change(GIVEN, (FRONT, "struct Bits {\n  unsigned low : 9, high : 23;\n};\n" + FRONT), (
+        LOAD, "= __uint_as_float(reinterpret_cast<const Bits&>(tile[x][slot<C>(x, y)]).low | reinterpret_cast<const Bits&>(tile[x][slot<C>"
+        "(x, y)]).high << 9)")), 0, 0, "no more than the part"),
     "struct_by_value": (change(with_kernel("", text=GIVEN), ("template <class C>\n__global__", """struct Four {
   float x[4];
 };
@@ -475,6 +521,8 @@ struct ConflictFreeConfig"""), ("    launch(", "    transpose::launch(")), 0, 0,
     "blank_lines": (change(RIGHT, ("// <<< your part\n\nstruct", "\n" * 150000 + "// <<< your part\n\nstruct")), 100, 100, ""),
     "deep_templates": (with_front("template <int N>\nstruct Deep {\n  static constexpr int value = Deep<N + 1>::value;\n};\n"
                                   "constexpr int deep = Deep<0>::value;"), 0, 0, "template instantiation depth"),
+    "template_bomb": (with_front("template <int N, class... T>\nstruct Bomb : Bomb<N - 1, T..., int>, Bomb<N - 1, T..., char> {};\ntemplate <class... T>\n"
+                                 "struct Bomb<0, T...> {};\nconstexpr Bomb<30> bomb;"), 0, 0, "compil"),
     "large_constant": (with_front("inline constexpr struct Large {\n  int x[1 << 26] = {1};\n} large;").replace(
         "  __syncthreads();", "  if (blockDim.x > 99) out[0] = large.x[blockDim.x];\n  __syncthreads();"), 0, 0,
         "more time, memory or space than it gets"),

@@ -395,8 +395,8 @@ class Class:
     def grade_all(self, found):
         results, done = {}, 0
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            waiting = {pool.submit(self.grade, name, path): name for name, path in found.items()}
-            try:
+            try:  # from the first one on
+                waiting = {pool.submit(self.grade, name, path): name for name, path in found.items()}
                 for future in concurrent.futures.as_completed(waiting):
                     name, done = waiting[future], done + 1
                     try:
@@ -405,8 +405,7 @@ class Class:
                         results[name] = self.trouble(name, f"{type(error).__name__}: {error}")
                     print(progress(done, len(found), results[name]), flush=True)
             except (KeyboardInterrupt, SystemExit):
-                for future in waiting:
-                    future.cancel()
+                pool.shutdown(wait=False, cancel_futures=True)
                 sandbox.end_all()
                 raise
         return [results[name] for name in found]

@@ -40,8 +40,8 @@ def shown(name):
 def file_name(name):
     """What the files of a student's results are called: the name, or what is left of it with a number."""
     plain = re.sub(r"[^\w.,@+= -]", "_", name).encode()[:MOST_NAME_BYTES].decode(errors="ignore")
-    changed = plain != name or plain.startswith(".") or not plain.strip()
-    return f"{plain.lstrip('.')}-{hashlib.sha256(name.encode()).hexdigest()[:6]}" if changed else plain
+    changed = plain != name or plain.startswith((".", "-")) or not plain.strip()  # a shell takes -rf for an option
+    return f"{plain.lstrip('.-')}-{hashlib.sha256(name.encode()).hexdigest()[:6]}" if changed else plain
 
 
 def as_text(raw):
@@ -101,6 +101,8 @@ def read_submission(path, assignment):
     wanted = assignment.file.name
     if path.is_symlink():
         raise BadSubmission(f"is a link; hand in {wanted} itself")
+    if not path.is_file() and not path.is_dir():
+        raise BadSubmission(f"is no file; hand in {wanted}")
     if path.is_file() and path.suffix in ENDINGS:
         return read_file(path), {}
     if path.is_dir():
@@ -113,8 +115,8 @@ def read_submission(path, assignment):
     texts = {place: read for place, read in files.items() if place.endswith(ENDINGS)}
     named = [place for place in texts if os.path.basename(place) == wanted]
     if len(named) != 1 and len(texts) != 1:
-        there = ", ".join(shown(place) for place in sorted(files)[:5]) or "nothing"
-        raise BadSubmission(f"has no {wanted}, but {there}" if not named else f"has {len(named)} files {wanted}; hand in one")
+        there = ", but " + ", ".join(shown(place) for place in sorted(files)[:5]) if files else " and nothing else that is read"
+        raise BadSubmission(f"has no {wanted}{there}" if not named else f"has {len(named)} files {wanted}; hand in one")
     main_file = (named or list(texts))[0]
     try:
         own = {}

@@ -177,7 +177,9 @@ def word_problem(tokens, at, workspaces, macros, known):
     if word == "namespace":
         # It opens one: no alias, and no `using namespace`.
         opened = next((token.text for token in tokens[at + 1:at + 40] if token.text in ("{", "=", ";")), "")
-        return "" if opened == "{" and before != "using" else "only a namespace that is opened"
+        if before == "using":
+            return "write the namespace in front of each name"
+        return "" if opened == "{" else "only a namespace that is opened"
     if word == "operator" and after[0] in ("new", "delete"):
         return "allocation"
     if word == "std":
@@ -246,7 +248,9 @@ def lint(text, first_line=1, region=True, includes=(), own_tags=(), workspaces=F
         elif kind == "word":
             why = word_problem(tokens, at, workspaces, macros, known)
             if why:
-                said = f"std::{tokens[at + 3].text}" if body == "std" and len(tokens) > at + 3 else body
+                more = tokens[at + 1:at + 4]
+                said = f"std::{more[2].text}" if body == "std" and [one.text for one in more[:2]] == [":", ":"] and more[2:] else body
+                said = f"using {said}" if body == "namespace" and at > 0 and tokens[at - 1].text == "using" else said
                 found.append((line, f"`{said[:60]}` is not allowed: {why}"))
         elif body == "[" and tokens[at + 1:at + 2] and tokens[at + 1].text == "[":
             why = attribute_problem(tokens, at)

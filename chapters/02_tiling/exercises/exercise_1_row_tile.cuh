@@ -67,7 +67,8 @@ struct RowTile : Level {
     using C = RowTileConfig;
     return {shared_loads().conflict_free(),
             shared_loads().bytes(4.0 * static_cast<double>(p.m * p.n * p.k) * (C::kThreadN + 1) /
-                                 C::kThreadN)};
+                                 C::kThreadN),
+            global_loads("a").bytes(a_bytes<C>(p)), global_loads("b").bytes(b_bytes<C>(p))};
   }
 
   static void run(const Plan& plan, Stream stream) {

@@ -51,9 +51,14 @@ struct WideBroadcast : Level {
   };
 
   static Claims claims(const Problem& p) {
+    using C = WideBroadcastConfig;
     const auto fmas = static_cast<double>(p.m * p.n * p.k);  // per lane
-    return {shared_loads().requests(fmas / 32 * 5 / 4), shared_loads().conflict_free(),
-            shared_stores().conflict_free(), global_loads("a").coalesced()};
+    return {shared_loads().requests(fmas / 32 * 5 / 4),
+            shared_loads().conflict_free(),
+            shared_stores().conflict_free(),
+            global_loads("a").coalesced(),
+            global_loads("a").bytes(a_bytes<C>(p)),
+            global_loads("b").bytes(b_bytes<C>(p))};
   }
 
   static void run(const Plan& plan, Stream stream) {
