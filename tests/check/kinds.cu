@@ -35,6 +35,14 @@ __global__ void guarded_sum_of_20(const int* x, int* sum) {
 __global__ void beyond_table(int shift) {
   table[threadIdx.x + shift] = 1;  // finds: out-of-bounds
 }
+// nvcc refuses it: no kernel can see a variable of the host, but constants.
+int host_factor = 3;
+const int kHostFactor = 3;
+__global__ void read_host_variable(int* x) {
+  x[threadIdx.x] = host_factor;  // finds: out-of-bounds  // says: host variable 'host_factor'
+}
+__global__ void read_host_constant(int* x) { x[threadIdx.x] = *&kHostFactor; }
+
 __global__ void write_constant() {
   factors[1] = 2;  // finds: out-of-bounds
 }
@@ -204,6 +212,8 @@ int main() {
   if (cudaMemcpy(host, small, 4, cudaMemcpyDeviceToHost)) return 1;
   beyond_table<<<1, 64>>>(0);
   beyond_table<<<1, 64>>>(1);
+  read_host_variable<<<1, 16>>>(big);
+  read_host_constant<<<1, 16>>>(big);
   write_constant<<<1, 1>>>();
   read_constant<<<1, 4>>>(f);
   one_short<<<1, 15>>>(small, 16);

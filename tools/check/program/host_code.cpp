@@ -12,10 +12,12 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <string_view>
 
+#include "common/backend/simt/runtime/thread_hierarchy.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
 
-extern "C" char __executable_start, _end;
+extern "C" char __executable_start, __data_start, _end;
 
 namespace cookbook::simt::program {
 namespace {
@@ -25,11 +27,32 @@ struct Code {
   std::string name;  // of a class with a virtual function table; empty: a function
 };
 
+std::string demangled(const char* name) {
+  int status = 0;
+  char* const text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  const std::string found = status == 0 ? text : name;
+  std::free(text);
+  return found;
+}
+
+/// Whether the program may write it, and declares it outside of functions: a static variable of a
+/// kernel is on the device. What begins so is the compiler's or a library's.
+bool is_variable(const Symbol& symbol) {
+  if (symbol.begin < reinterpret_cast<uintptr_t>(&__data_start)) return false;
+  const std::string_view name = symbol.name;
+  for (const char* other :
+       {"__", "_ZZ", "_ZG", "_ZT", "_ZSt", "_ZNSt", "_ZN8cookbook", "cookbook_"}) {
+    if (name.starts_with(other)) return false;
+  }
+  return true;
+}
+
 struct Image {
   uintptr_t begin = reinterpret_cast<uintptr_t>(&__executable_start);
   size_t bytes = static_cast<size_t>(&_end - &__executable_start);
   uintptr_t hidden = 0;  // as many bytes, of which none is mapped
   std::map<uintptr_t, Code> code;
+  std::map<uintptr_t, Code> variables;  // that can be written; not those of libraries
   std::set<uintptr_t> of_device;
 
   bool contains(uintptr_t address) const { return address - begin < bytes; }
@@ -51,14 +74,13 @@ struct Image {
     hidden = reinterpret_cast<uintptr_t>(reserved);
     for_each_symbol(&__executable_start, [this](const Symbol& symbol) {
       if (symbol.bytes == 0) return;
+      if (symbol.type == STT_OBJECT && is_variable(symbol)) {
+        variables[symbol.begin] = {symbol.begin + symbol.bytes, demangled(symbol.name)};
+      }
       if (symbol.type == STT_FUNC) {
         code[symbol.begin] = {symbol.begin + symbol.bytes, ""};
       } else if (std::strncmp(symbol.name, "_ZTV", 4) == 0) {
-        const std::string type = std::string("_Z") + (symbol.name + 4);
-        int status = 0;
-        char* const text = abi::__cxa_demangle(symbol.name + 4, nullptr, nullptr, &status);
-        code[symbol.begin] = {symbol.begin + symbol.bytes, status == 0 ? text : type};
-        std::free(text);
+        code[symbol.begin] = {symbol.begin + symbol.bytes, demangled(symbol.name + 4)};
       }
     });
   }
@@ -127,6 +149,21 @@ std::string describe_host_code(const void* address) {
       "construct the object in a kernel, by new or placement new: a constructor on the host "
       "sets the host's table of virtual functions";
   return "calls a virtual function of a host-constructed " + one.name;
+}
+
+std::string describe_host_variable(const void* address) {
+  const auto at = reinterpret_cast<uintptr_t>(address);
+  if (at < reinterpret_cast<uintptr_t>(&__data_start) || at >= reinterpret_cast<uintptr_t>(&_end)) {
+    return "";
+  }
+  const NoThread none;
+  const std::lock_guard<std::mutex> lock(mutex);
+  Image& all = image();
+  if (all.hidden == 0) all.read_symbols();
+  const auto above = all.variables.upper_bound(at);
+  if (above == all.variables.begin()) return "";
+  const Code& one = std::prev(above)->second;
+  return at < one.end ? "the host variable '" + one.name + "'" : "";
 }
 
 const char* remedy_of_host_code() { return remedy.exchange(nullptr); }

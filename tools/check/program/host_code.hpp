@@ -20,6 +20,8 @@ void note_device_code(const void* device, size_t bytes);
 
 /// What a kernel that uses this address does; "" if it is not a hidden one.
 std::string describe_host_code(const void* address);
+/// "the host variable 'n'", which this address is in; "" if it is in none of the program's.
+std::string describe_host_variable(const void* address);
 /// What to do about what was described since the last call; null: nothing was.
 const char* remedy_of_host_code();
 

@@ -780,6 +780,7 @@ void set_stack_limit(size_t bytes) {
   set_stack_limit(limit_of_stack);
   find_not_finite = true;
   describe_unmapped = &describe_host_code;
+  simt::describe_host_variable = &describe_host_variable;
   // The shuffles of this line return this number then.
   if (std::getenv("COOKBOOK_CHECK_ABSENT_AT")) {
     absent_lane_value = [](void* pc) -> uint64_t {

@@ -89,6 +89,9 @@ inline bool (*on_floating_point_trap)(void* context) = nullptr;
 // Where not null: what a kernel does that uses this address, where nothing is mapped; "": unknown.
 inline std::string (*describe_unmapped)(const void* address) = nullptr;
 
+// Where not null: "the host variable 'n'", which the address is in and no kernel may use; "": none.
+inline std::string (*describe_host_variable)(const void* address) = nullptr;
+
 // From now on a crash of a kernel is an error of its launch, as on a GPU, and the program goes on.
 void fail_on_crash();
 

@@ -120,6 +120,14 @@ WorkerTracer::Location WorkerTracer::locate_slowly(Thread& thread, const Access&
     check_alignment(thread, access);
     return {&buffer};
   }
+  const bool may_be_host = allocation == nullptr && describe_host_variable;
+  const std::string variable = may_be_host ? describe_host_variable(pointer) : "";
+  if (!variable.empty()) {
+    Occurrence& found = note(Kind::out_of_bounds, 0, access.pc, thread, access.op);
+    found.on_host = true;
+    if (found.count == 1) found.detail = fmt::format("{} bytes of {}", bytes, variable);
+    return {};
+  }
   // Read only: else these would be memory that all threads share and nobody counts.
   const bool reads = access.op == Op::load;
   const uintptr_t arguments = reinterpret_cast<uintptr_t>(launch_->arguments);

@@ -273,6 +273,9 @@ const char* remedy_of(Kind kind, const Occurrence& found) {
     case Kind::global_uninitialised:
       return "cudaMemset() or cudaMemcpy() the buffer, or let a kernel write all of it";
     case Kind::out_of_bounds:
+      if (found.detail.find(" of the host variable ") != std::string::npos) {
+        return "declare it __device__ or __constant__, or give the kernel its value";
+      }
       return found.on_host
                  ? "a kernel cannot use host memory: allocate it by cudaMalloc() and copy it by "
                    "cudaMemcpy(); of an array of pointers each one must be a device pointer"
