@@ -1211,7 +1211,12 @@ void* heap_malloc(size_t bytes) {
     heap_is_used = true;
   }
   const size_t taken = (bytes + 2 * KernelHeap::kGap - 1) / KernelHeap::kGap * KernelHeap::kGap;
-  if (bytes > heap.limit - heap.live || taken > KernelHeap::kReserved - heap.used) return nullptr;
+  if (bytes > heap.limit - heap.live || taken > KernelHeap::kReserved - heap.used) {
+    source_of_null =
+        ": malloc() in a kernel returned null, because the heap is full (cudaDeviceSetLimit(), "
+        "cudaLimitMallocHeapSize)";
+    return nullptr;
+  }
   void* const pointer = heap.begin + heap.used;
   heap.used += taken;
   heap.live += bytes;

@@ -89,6 +89,9 @@ inline bool (*on_floating_point_trap)(void* context) = nullptr;
 // Where not null: what a kernel does that uses this address, where nothing is mapped; "": unknown.
 inline std::string (*describe_unmapped)(const void* address) = nullptr;
 
+// Where a kernel's null pointer may come from, as the end of a sentence; "" if nobody knows.
+inline std::atomic<const char*> source_of_null{""};
+
 // Where not null: "the host variable 'n'", which the address is in and no kernel may use; "": none.
 inline std::string (*describe_host_variable)(const void* address) = nullptr;
 

@@ -169,6 +169,9 @@ std::string WorkerTracer::describe_static_overrun(uintptr_t at, size_t bytes) {
 
 std::string WorkerTracer::describe_overrun(uintptr_t address, size_t bytes,
                                            const Allocation* near) {
+  if (near == nullptr && address < kGuardBytes) {
+    return fmt::format("{} bytes through a null pointer{}", bytes, source_of_null.load());
+  }
   if (near == nullptr)
     return fmt::format("{} bytes at {:#x}, which is in no buffer", bytes, address);
   return fmt::format("{} bytes at byte offset {} of '{}', which has {} bytes", bytes,

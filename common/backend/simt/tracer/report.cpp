@@ -276,6 +276,9 @@ const char* remedy_of(Kind kind, const Occurrence& found) {
       if (found.detail.find(" of the host variable ") != std::string::npos) {
         return "declare it __device__ or __constant__, or give the kernel its value";
       }
+      if (found.detail.find("null pointer") != std::string::npos) {
+        return "check what returned it: cudaMalloc(), or malloc() in a kernel";
+      }
       return found.on_host
                  ? "a kernel cannot use host memory: allocate it by cudaMalloc() and copy it by "
                    "cudaMemcpy(); of an array of pointers each one must be a device pointer"
