@@ -120,6 +120,18 @@ def link_problems():
             yield f"an interrupted link leaves {path.name}"
 
 
+def estimate_problems():
+    """What a traced run takes is known from what it has done: many small launches, most of which it does not look at."""
+    many = [(1, 1)] * 4 + [(1, 0)] * 96
+    for times, progress, seconds in ((many, (50, 400, 92), 592),  # others take twice as long
+                                     (many, (2, 200, 0), 200 + 200 + 96 * check.UNTRACED),
+                                     ([(2, 0.25)] * 2, (1, 51.5 + 1.5 * check.UNTRACED, 0), 103 + 3 * check.UNTRACED),
+                                     (many, (0, 0, 0), 4 * check.TYPICAL + 96 * check.UNTRACED)):
+        found = check.estimate(times, progress)
+        if abs(found - seconds) > 1e-6:
+            yield f"of {progress} the estimate is {found} s, not {seconds} s"
+
+
 def main(build, names):
     sources = [FOLDER / name for name in names if not name.endswith(".a")] or sorted([*FOLDER.glob("*.cu"), *FOLDER.glob("*.cpp")])
     failed = 0
@@ -132,7 +144,7 @@ def main(build, names):
     for problem in page_problems(build) if len(sources) > 1 or sources[0].name == "memory.cu" else ():
         failed = 1
         print(problem)
-    for problem in link_problems():
+    for problem in [*link_problems(), *estimate_problems()]:
         failed = 1
         print(problem)
     return failed
