@@ -18,9 +18,12 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -105,7 +108,7 @@ class InterruptedLink(check.Compiler):
     def __init__(self):
         self.link = {"plain": []}
 
-    def run(self, arguments, **more):
+    def run(self, arguments):
         Path(arguments[arguments.index("-o") + 1]).write_text("half")
         raise KeyboardInterrupt
 
@@ -118,6 +121,34 @@ def link_problems():
             pass
         for path in Path(folder).iterdir():
             yield f"an interrupted link leaves {path.name}"
+
+
+def interrupt_problems():
+    """A compiler whose own child is at work when ./run check is told to end."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "pid")
+        compiler = object.__new__(check.Compiler)
+        compiler.command = ["sh", "-c", f"sleep 60 & echo $! > '{file}.new'; mv '{file}.new' '{file}'; wait"]
+        compiler.environment = os.environ
+
+        def interrupt():
+            while not file.exists():
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        before = signal.signal(signal.SIGTERM, check.end)
+        threading.Thread(target=interrupt, daemon=True).start()
+        try:
+            compiler.run([])
+        except SystemExit:
+            pass
+        signal.signal(signal.SIGTERM, before)
+        child = Path(f"/proc/{file.read_text().strip()}/stat")
+        for _ in range(100):
+            if not child.exists() or child.read_text().rsplit(")")[-1].split()[0] == "Z":
+                return
+            time.sleep(0.01)
+        yield "an interrupted compilation goes on"
 
 
 def estimate_problems():
@@ -144,7 +175,7 @@ def main(build, names):
     for problem in page_problems(build) if len(sources) > 1 or sources[0].name == "memory.cu" else ():
         failed = 1
         print(problem)
-    for problem in [*link_problems(), *estimate_problems()]:
+    for problem in [*link_problems(), *interrupt_problems(), *estimate_problems()]:
         failed = 1
         print(problem)
     return failed

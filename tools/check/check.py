@@ -26,7 +26,8 @@ ROOT = Path(__file__).resolve().parents[2]
 QUIET = 20  # seconds of a traced run of which nothing is said
 MOST_RUNS = 4  # to see whether undefined values matter
 CLEAN, FOUND, CANNOT, CRASHED = 0, 1, 2, 3
-RUNNING = set()  # processes of the program
+RUNNING = {}  # processes, each in a session of its own, and the signal that ends it
+
 
 class CannotCheck(Exception):
     """The message is one line, or g++'s."""
@@ -66,9 +67,16 @@ class Compiler:
         self.environment = dict(os.environ, LC_ALL="C")
         self.host_sides = set()  # (file, line) where a __host__ __device__ function asks __CUDA_ARCH__
 
-    def run(self, arguments, **more):
-        return subprocess.run(self.command + arguments, env=self.environment, capture_output=True, text=True,
-                              errors="replace", **more)
+    def run(self, arguments):
+        process = subprocess.Popen(self.command + arguments, env=self.environment, stdin=subprocess.DEVNULL, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace", start_new_session=True)
+        RUNNING[process] = signal.SIGTERM  # g++ then removes its temporary files
+        try:
+            out, err = process.communicate()
+        finally:
+            process.wait()  # nothing waits for it if this thread was told to end
+            RUNNING.pop(process)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def preprocess(self, source):
         """The source with headers and macros expanded, as both passes of nvcc see it."""
@@ -231,7 +239,7 @@ def run_program(program, arguments, report, limit, quiet, stdin, caller, budget)
                                stdin=subprocess.PIPE if stdin is not None else None,
                                stdout=subprocess.DEVNULL if quiet else None, stderr=subprocess.PIPE,
                                start_new_session=True)
-    RUNNING.add(process)
+    RUNNING[process] = signal.SIGKILL
     last, begin = [], time.monotonic()
 
     def forward():
@@ -259,7 +267,7 @@ def run_program(program, arguments, report, limit, quiet, stdin, caller, budget)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        RUNNING.discard(process)
+        RUNNING.pop(process)
     thread.join(timeout=5)
     result = None
     if report.exists():
@@ -655,8 +663,11 @@ def write_page(document, file):
 
 
 def end(number, _):
-    for process in list(RUNNING):
-        os.killpg(process.pid, signal.SIGKILL)
+    for process, how in list(RUNNING.items()):
+        try:
+            os.killpg(process.pid, how)
+        except ProcessLookupError:
+            pass  # it has just ended
     raise SystemExit(128 + number)
 
 
