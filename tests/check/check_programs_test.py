@@ -18,9 +18,12 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -105,7 +108,7 @@ class InterruptedLink(check.Compiler):
     def __init__(self):
         self.link = {"plain": []}
 
-    def run(self, arguments, **more):
+    def run(self, arguments):
         Path(arguments[arguments.index("-o") + 1]).write_text("half")
         raise KeyboardInterrupt
 
@@ -120,6 +123,46 @@ def link_problems():
             yield f"an interrupted link leaves {path.name}"
 
 
+def interrupt_problems():
+    """A compiler whose own child is at work when ./run check is told to end."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "pid")
+        compiler = object.__new__(check.Compiler)
+        compiler.command = ["sh", "-c", f"sleep 60 & echo $! > '{file}.new'; mv '{file}.new' '{file}'; wait"]
+        compiler.environment = os.environ
+
+        def interrupt():
+            while not file.exists():
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        before = signal.signal(signal.SIGTERM, check.end)
+        threading.Thread(target=interrupt, daemon=True).start()
+        try:
+            compiler.run([])
+        except SystemExit:
+            pass
+        signal.signal(signal.SIGTERM, before)
+        child = Path(f"/proc/{file.read_text().strip()}/stat")
+        for _ in range(100):
+            if not child.exists() or child.read_text().rsplit(")")[-1].split()[0] == "Z":
+                return
+            time.sleep(0.01)
+        yield "an interrupted compilation goes on"
+
+
+def estimate_problems():
+    """What a traced run takes is known from what it has done: many small launches, most of which it does not look at."""
+    many = [(1, 1)] * 4 + [(1, 0)] * 96
+    for times, progress, seconds in ((many, (50, 400, 92), 592),  # others take twice as long
+                                     (many, (2, 200, 0), 200 + 200 + 96 * check.UNTRACED),
+                                     ([(2, 0.25)] * 2, (1, 51.5 + 1.5 * check.UNTRACED, 0), 103 + 3 * check.UNTRACED),
+                                     (many, (0, 0, 0), 4 * check.TYPICAL + 96 * check.UNTRACED)):
+        found = check.estimate(times, progress)
+        if abs(found - seconds) > 1e-6:
+            yield f"of {progress} the estimate is {found} s, not {seconds} s"
+
+
 def main(build, names):
     sources = [FOLDER / name for name in names if not name.endswith(".a")] or sorted([*FOLDER.glob("*.cu"), *FOLDER.glob("*.cpp")])
     failed = 0
@@ -132,7 +175,7 @@ def main(build, names):
     for problem in page_problems(build) if len(sources) > 1 or sources[0].name == "memory.cu" else ():
         failed = 1
         print(problem)
-    for problem in link_problems():
+    for problem in [*link_problems(), *interrupt_problems(), *estimate_problems()]:
         failed = 1
         print(problem)
     return failed

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -22,11 +23,13 @@ import passes
 from rewrite import HERE, OWN, PROGRAM, Unsupported, foreign_header, rewrite, source_line
 
 ROOT = Path(__file__).resolve().parents[2]
+QUIET = 20  # seconds of a traced run of which nothing is said
 MOST_RUNS = 4  # to see whether undefined values matter
 # Beside all ones, what a shuffle of an absent lane returns: a minimum shows zero, a maximum a large number of every type.
 ABSENT_VALUES = ("0", "7f7f7f7f7f7f7f7f")
 CLEAN, FOUND, CANNOT, CRASHED = 0, 1, 2, 3
-RUNNING = set()  # processes of the program
+RUNNING = {}  # processes, each in a session of its own, and the signal that ends it
+
 
 class CannotCheck(Exception):
     """The message is one line, or g++'s."""
@@ -66,9 +69,16 @@ class Compiler:
         self.environment = dict(os.environ, LC_ALL="C")
         self.host_sides = set()  # (file, line) where a __host__ __device__ function asks __CUDA_ARCH__
 
-    def run(self, arguments, **more):
-        return subprocess.run(self.command + arguments, env=self.environment, capture_output=True, text=True,
-                              errors="replace", **more)
+    def run(self, arguments):
+        process = subprocess.Popen(self.command + arguments, env=self.environment, stdin=subprocess.DEVNULL, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace", start_new_session=True)
+        RUNNING[process] = signal.SIGTERM  # g++ then removes its temporary files
+        try:
+            out, err = process.communicate()
+        finally:
+            process.wait()  # nothing waits for it if this thread was told to end
+            RUNNING.pop(process)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     def preprocess(self, source):
         """The source with headers and macros expanded, as both passes of nvcc see it."""
@@ -223,7 +233,7 @@ def build_program(compiler, sources, folder, jobs):
 # ---- running ----
 
 def run_program(program, arguments, report, limit, quiet, stdin, caller, budget):
-    """(exit status or minus the signal, the last lines of standard error, the report or None, whether it hung)"""
+    """(exit status or minus the signal, the last lines of standard error, the report or None, whether it hung, seconds)"""
     environment = dict(os.environ, COOKBOOK_CHECK_REPORT=str(report), COOKBOOK_TIME_LIMIT=str(limit), **budget)
     report.unlink(missing_ok=True)
     sys.stdout.flush()
@@ -231,8 +241,8 @@ def run_program(program, arguments, report, limit, quiet, stdin, caller, budget)
                                stdin=subprocess.PIPE if stdin is not None else None,
                                stdout=subprocess.DEVNULL if quiet else None, stderr=subprocess.PIPE,
                                start_new_session=True)
-    RUNNING.add(process)
-    last = []
+    RUNNING[process] = signal.SIGKILL
+    last, begin = [], time.monotonic()
 
     def forward():
         for row in process.stderr:
@@ -259,12 +269,52 @@ def run_program(program, arguments, report, limit, quiet, stdin, caller, budget)
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        RUNNING.discard(process)
+        RUNNING.pop(process)
     thread.join(timeout=5)
     result = None
     if report.exists():
         result = json.loads(report.read_text(errors="replace"))
-    return process.returncode, last, result, hung
+    return process.returncode, last, result, hung, time.monotonic() - begin
+
+
+def progress_of(report):
+    """(launches that have ended, seconds of those that are traced, of others): of a run that may be under way"""
+    file, form = Path(f"{report}.progress"), "=Qdd"
+    data = file.read_bytes() if file.exists() else b""
+    return struct.unpack(form, data) if len(data) == struct.calcsize(form) else (0, 0.0, 0.0)
+
+
+TYPICAL, UNTRACED = 100, 3  # times as long as in the plain run: a traced launch, and another one of the traced run
+
+
+def estimate(times, progress):
+    """Seconds of CPU time that the kernels of the traced run take in all, from the plain run's and what the traced one has done."""
+    done, traced, other = progress
+    parts = lambda rows, of: sum(seconds * of(part) for seconds, part in rows)
+    other_plain = parts(times[:done], lambda part: part == 0)
+    slower = other / other_plain if other_plain > 1e-3 else UNTRACED
+    looked_at = parts(times[:done], lambda part: part)
+    rest = parts(times[:done], lambda part: (1 - part) if part else 0)
+    factor = max(1, (traced - slower * rest) / looked_at) if looked_at > 1e-3 else TYPICAL
+    return traced + other + parts(times[done:], lambda part: part * factor + (1 - part) * slower)
+
+
+def sizes_of(arguments):
+    """The numbers among the program's arguments and macros that may be its size."""
+    number = lambda text: text.isdigit() and int(text) >= 32
+    return [f"-D {macro}" for macro in arguments.D if number(macro.partition("=")[2])] + \
+        [f"the argument {text}" for text in arguments.given if number(text)]
+
+
+def estimate_text(times, progress, sizes):
+    """What to do about a traced run that is too slow; it should take about ten seconds."""
+    done, all_launches = progress[0], len(times)
+    if done >= all_launches:
+        return "All launches had ended: it is host code that takes the time"
+    seconds = estimate(times, progress)
+    text = f"{done} of {all_launches} launches had ended, and all would take about {seconds:.0f} s of a CPU. "
+    text += f"Make the work {max(2, round(seconds / 10))} times smaller"
+    return text + (f" ({sizes[0]})" if len(sizes) == 1 else "")
 
 
 # ---- the report ----
@@ -398,21 +448,20 @@ def finding_of(kind, message, remedy=""):
     return {"kind": kind, "message": f"{kind}: {message}", "count": 1, "cause": "", "places": "", "remedy": remedy}
 
 
-def collect(plain, traced, reverse, ignored, limit, leaks_count):
+def collect(plain, traced, reverse, ignored, limit, leaks_count, hint):
     """What is printed and written as JSON."""
     out = {"status": None, "crashed": None, "findings": [], "notes": [], "costly": [], "accesses": [], "requests": [],
            "explanation": ""}
-    status, last, result, hung = plain
+    status, last, result, hung, _ = plain
     crashed = is_crash(status, result, hung)
     found = []
     if traced:
-        traced_status, traced_last, traced_result, traced_hung = traced
+        traced_status, traced_last, traced_result, traced_hung, traced_seconds = traced
         if is_crash(traced_status, traced_result, traced_hung) and not crashed:
             text = crash_line(traced_last, traced_status, traced_hung, limit)
             if traced_hung or "no thread has finished" in text:
-                out["notes"].append(f"the traced run, which is about a hundred times as slow, was cut short after "
-                                    f"{limit} s: what it had not reached is not checked. Choose a smaller size, or a "
-                                    "longer --time-limit")
+                out["notes"].append(f"the traced run was cut short after {traced_seconds:.0f} s: what it had not reached is not "
+                                    f"checked. {hint}, or choose a longer --time-limit")
             else:
                 found.append(finding_of("crash", f"the traced run ended early: {text}"))
         if traced_result:
@@ -450,7 +499,7 @@ def collect(plain, traced, reverse, ignored, limit, leaks_count):
             else:
                 found.append(finding_of("exit status", f"the program ended with status {status}"))
     if reverse and not crashed:
-        reverse_status, reverse_last, reverse_result, reverse_hung = reverse
+        reverse_status, reverse_last, reverse_result, reverse_hung, _ = reverse
         said = [f["message"] for f in reverse_result["findings"]] if reverse_result else \
             [crash_line(reverse_last, reverse_status, reverse_hung, limit)]
         text = next((row for row in said if "no progress" in row or "no thread has finished" in row), "")
@@ -585,9 +634,8 @@ def main(argv):
             return run_program(programs[mode], arguments.given, Path(temporary) / name, limit, name != "plain", stdin,
                                caller, more)
 
-        limit, begin = arguments.time_limit, time.monotonic()
-        plain = run("plain", "plain", limit)
-        seconds = time.monotonic() - begin
+        limit = arguments.time_limit
+        plain = run("plain", "plain", limit, **budget)
         if plain[2] and plain[2]["unsupported"]:
             print(f"check: {plain[2]['unsupported']}", file=sys.stderr)
             return CANNOT
@@ -596,9 +644,14 @@ def main(argv):
             # One worker: the same program gives the same findings.
             traced = pool.submit(run, "traced", "traced", limit, COOKBOOK_SIMT_WORKERS="1", **budget)
             if plain[2] and plain[2]["large_grid"]:
-                most = min(limit or 60, int(3 + seconds))
+                most = min(limit or 60, int(3 + plain[4]))
                 reverse = pool.submit(run, "plain", "reverse", most, COOKBOOK_SIMT_ORDER="reverse")
+        times = plain[2]["times"] if plain[2] else []
+        hint = lambda: estimate_text(times, progress_of(Path(temporary) / "traced"), sizes_of(arguments))
+        if traced and not concurrent.futures.wait([traced], timeout=QUIET).done:
+            print(f"check: the traced run is under way. {hint()}.", file=sys.stderr)
         traced, reverse = (future and future.result() for future in (traced, reverse))
+        hint = hint()
         absent = [f for f in traced[2]["findings"] if f["kind"] == "absent-lane"] if traced and traced[2] else []
         for finding in absent[:MOST_RUNS] if plain[2] and plain[2]["copies"] else []:
             others = (run("plain", "absent", limit, COOKBOOK_CHECK_ABSENT_AT=finding["places"],
@@ -606,7 +659,7 @@ def main(argv):
             # Nothing that the host sees depends on this undefined value.
             if all(other[2] and (other[0], other[2]["copied"]) == (plain[0], plain[2]["copied"]) for other in others):
                 traced[2]["findings"].remove(finding)
-    out = collect(plain, traced, reverse, ignored, arguments.time_limit, arguments.leaks)
+    out = collect(plain, traced, reverse, ignored, arguments.time_limit, arguments.leaks, hint)
     out["notes"] += architecture_notes(compiler.host_sides)
     print_report(out, arguments.quiet)
     document = json.dumps(dict(out, sources=list(map(str, sources)), exit_status=exit_status(out)), indent=1) + "\n"
@@ -625,8 +678,11 @@ def write_page(document, file):
 
 
 def end(number, _):
-    for process in list(RUNNING):
-        os.killpg(process.pid, signal.SIGKILL)
+    for process, how in list(RUNNING.items()):
+        try:
+            os.killpg(process.pid, how)
+        except ProcessLookupError:
+            pass  # it has just ended
     raise SystemExit(128 + number)
 
 

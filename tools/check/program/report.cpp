@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tools/check/program/report.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -37,13 +41,31 @@ static nlohmann::ordered_json worst_of(const AccessSite& site) {
           {"rule", site.worst->rule}};
 }
 
+Progress& progress() {
+  static Progress* const instance = [] {
+    static Progress own;
+    const char* path = std::getenv("COOKBOOK_CHECK_REPORT");
+    const int file =
+        path ? open((std::string(path) + ".progress").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)
+             : -1;
+    if (file < 0) return &own;
+    void* const memory =
+        ftruncate(file, sizeof(own)) == 0
+            ? mmap(nullptr, sizeof(own), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+            : MAP_FAILED;
+    close(file);
+    return memory == MAP_FAILED ? &own : new (memory) Progress;
+  }();
+  return *instance;
+}
+
 void write(const Report& report) {
   const char* path = std::getenv("COOKBOOK_CHECK_REPORT");
   FILE* file = path ? std::fopen(path, "w") : nullptr;
   if (!file) return;
   using nlohmann::ordered_json;
   ordered_json findings = ordered_json::array(), calls = findings, sites = findings,
-               advice = findings;
+               advice = findings, times = findings;
   for (const Finding& finding : report.findings) {
     findings.push_back({{"kind", finding.kind},
                         {"message", finding.message},
@@ -60,6 +82,7 @@ void write(const Report& report) {
                      {"is_launch", call.is_launch},
                      {"looked_at", call.looked_at}});
   }
+  for (const LaunchTime& one : report.times) times.push_back({one.seconds, one.traced_part});
   for (const Finding& one : report.trace.advice) advice.push_back(one.message);
   for (const Finding& one : report.trace.notes) advice.push_back(one.message);
   for (const AccessSite& site : report.trace.sites) {
@@ -80,6 +103,7 @@ void write(const Report& report) {
                             {"crash", report.crash},
                             {"unsupported", report.unsupported},
                             {"launches", report.launches},
+                            {"times", times},
                             {"large_grid", report.large_grid},
                             {"nan_copied", report.nan_copied},
                             {"infinity_copied", report.infinity_copied && !report.infinity_given},

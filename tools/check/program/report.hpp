@@ -19,12 +19,18 @@ struct FailedCall {
   bool looked_at = false;  ///< The program asked for its error afterwards.
 };
 
+/// How much CPU time a launch took, and how much of it a traced run looks at, 0 to 1.
+struct LaunchTime {
+  double seconds, traced_part;
+};
+
 struct Report {
   std::vector<Finding> findings;
   std::vector<FailedCall> failed_calls;
   Trace trace;
   std::string explanation;
   uint64_t launches = 0;
+  std::vector<LaunchTime> times;    ///< Of the first ones.
   uint64_t copies = 0, copied = 0;  ///< To the host: their number, and a hash of all.
   bool nan_copied = false;          ///< To the host.
   bool infinity_copied = false;     ///< To the host.
@@ -34,6 +40,14 @@ struct Report {
   std::string unsupported;          ///< What the program asked for at run time and is not here.
   std::string crash;                ///< How host code ended the program, if it did.
 };
+
+/// What a run has done so far: for check.py, also when the run is killed.
+struct Progress {
+  uint64_t launches = 0;
+  double traced_seconds = 0, other_seconds = 0;  ///< Of launches that are traced, and others.
+};
+/// In a file beside the report; elsewhere if there is none.
+Progress& progress();
 
 /// "prog.cu:12"
 std::string describe(Place place);

@@ -598,6 +598,40 @@ class HiddenHostCode {
   std::vector<std::pair<void*, size_t>> hidden_;
 };
 
+/// Measures a launch.
+class LaunchClock {
+ public:
+  LaunchClock(const void* kernel, uint64_t threads) {
+    static const uint64_t launches =
+        environment_number("COOKBOOK_CHECK_LAUNCHES", 0, 0, ~uint64_t{0});
+    static const double traced =
+        static_cast<double>(environment_number("COOKBOOK_CHECK_THREADS", 0, 0, ~uint64_t{0}));
+    static std::map<const void*, uint64_t> numbers;
+    if (launches != 0 && ++numbers[kernel] > launches) return;
+    part_ = traced == 0 ? 1 : std::min(1.0, traced / static_cast<double>(threads));
+  }
+  ~LaunchClock() {
+    constexpr size_t kMost = 20000;
+    const double seconds = now() - begin_;
+    std::vector<LaunchTime>& times = state().report.times;
+    if (times.size() < kMost) times.push_back({seconds, part_});
+    ++progress().launches;
+    (part_ > 0 ? progress().traced_seconds : progress().other_seconds) += seconds;
+  }
+  LaunchClock(const LaunchClock&) = delete;
+  LaunchClock& operator=(const LaunchClock&) = delete;
+
+ private:
+  /// CPU time: other programs may run as well, and runs have one worker or several.
+  static double now() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+  }
+  double begin_ = now();
+  double part_ = 0;
+};
+
 // Set by what rewrite.py puts in front of a program with cooperative launches.
 bool uses_cooperative_shared = false;
 
@@ -667,6 +701,7 @@ void run_checked(Place place, const LaunchSizes& sizes, const KernelCall& call,
     state().kernel_prints = false;
     const HiddenHostCode hidden(call);
     state().printed_bytes = 0;
+    const LaunchClock clock(kernel, threads * blocks);
     detail::launch_kernel(kernel, config, call);
     if (state().kernel_prints) state().order.prints();
     if (state().printed_bytes > state().printf_limit) {

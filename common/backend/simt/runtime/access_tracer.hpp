@@ -22,9 +22,6 @@ struct AccessTracer {
   // A synchronous access by ldmatrix or stmatrix: counted and checked as an ordinary one.
   virtual void unit_access(const void* address, int bytes, bool is_write, void* pc) = 0;
 };
-// Calls within each other of a thread, more than which cannot be on a GPU: a recursion that comes
-// so far is a finding.
-inline uint32_t most_calls = ~uint32_t{0};
 // Of this OS thread; null unless it runs a group of a launch that is being traced.
 inline constinit thread_local AccessTracer* access_tracer = nullptr;
 

@@ -142,6 +142,15 @@ void look_up(const std::vector<uintptr_t>& addresses) {
   }
 }
 
+// While it is looked for, no thread runs here.
+const Frames& frames_of(uintptr_t address) {
+  const NoThread none;
+  const std::lock_guard<std::mutex> lock(cache_mutex);
+  look_up({address});
+  return cache()[address];
+}
+const Frames& frames_of_call(void* pc) { return frames_of(reinterpret_cast<uintptr_t>(pc) - 1); }
+
 bool is_plumbing(const SourceLocation& location) {
   return location.file.find("/common/device/") != std::string::npos ||
          location.file.find("/common/backend/") != std::string::npos ||
@@ -214,20 +223,12 @@ bool is_of_kernel(const SourceLocation& location) {
 }
 
 bool is_own_struct(void* pc) {
-  const uintptr_t address = reinterpret_cast<uintptr_t>(pc) - 1;
-  const NoThread none;
-  const std::lock_guard<std::mutex> lock(cache_mutex);
-  look_up({address});
-  const Frames& frames = cache()[address];
+  const Frames& frames = frames_of_call(pc);
   return !frames.empty() && frames[0].line != 0 && !is_plumbing(frames[0]);
 }
 
 bool copies_vector_type(void* pc) {
-  const uintptr_t address = reinterpret_cast<uintptr_t>(pc) - 1;
-  const NoThread none;
-  const std::lock_guard<std::mutex> lock(cache_mutex);
-  look_up({address});
-  const Frames& frames = cache()[address];
+  const Frames& frames = frames_of_call(pc);
   return !frames.empty() && frames[0].file.ends_with("/language/vector_types.hpp");
 }
 
@@ -272,11 +273,7 @@ std::string describe_pc(void* pc) {
 }
 
 std::string kernel_name(const void* kernel) {
-  const auto address = reinterpret_cast<uintptr_t>(kernel);
-  const NoThread none;
-  const std::lock_guard<std::mutex> lock(cache_mutex);
-  look_up({address});
-  const Frames& frames = cache()[address];
+  const Frames& frames = frames_of(reinterpret_cast<uintptr_t>(kernel));
   // The last frame is the function itself, the others are inlined at its first instruction.
   if (!frames.empty() && !frames.back().function.empty()) {
     return short_function_name(frames.back().function);

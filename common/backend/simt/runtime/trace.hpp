@@ -138,6 +138,10 @@ inline bool keep_requests = false;
 /// Whether traced runs look for what makes a NaN of numbers, or an infinity of finite ones.
 inline bool find_not_finite = false;
 
+/// Calls within each other of a thread, more than which cannot be on a GPU: a recursion that comes
+/// so far is a finding.
+inline uint32_t most_calls = ~uint32_t{0};
+
 /// What traced executables add, and register by a static initialiser. Null in plain ones.
 struct TracerBackend {
   void (*start)(const TraceBudget& budget);

@@ -48,7 +48,8 @@ void WorkerTracer::deep_recursion() {
   constexpr int kMostLooks = 64;
   if (current_thread->call_depth % most_calls != 0 || recursed_ || !group_->traced) return;
   if (++looks_at_stacks_ > kMostLooks) return;
-  const Untraced untraced;
+  const Thread& thread = *current_thread;
+  const NoThread none;
   std::vector<Called> stack;
   _Unwind_Backtrace(&visit, &stack);
   std::map<void*, uint32_t> calls;  // of each function, but for those that leave nothing to do
@@ -68,7 +69,7 @@ void WorkerTracer::deep_recursion() {
   const auto is_it = [f = function](const Called& one) { return one.function == f; };
   const auto innermost = std::find_if(stack.begin(), stack.end(), is_it);
   recursed_ = true;
-  Occurrence& found = note(Kind::recursion, 0, innermost->pc, *current_thread, Op::load);
+  Occurrence& found = note(Kind::recursion, 0, innermost->pc, thread, Op::load);
   if (found.count == 1) found.detail = fmt::format("{} calls of {}", count, kernel_name(function));
 }
 
@@ -82,7 +83,7 @@ void WorkerTracer::note_pair(Kind kind, const Thread& earlier, void* earlier_pc,
 
 void WorkerTracer::passed_without_exited(const Block& block, void* pc) {
   if (!block.group->traced) return;
-  const Untraced untraced;
+  const NoThread none;
   const auto has_exited = [](const Thread& one) { return one.state == ThreadState::exited; };
   const Thread* const begin = block.threads;
   const Thread* const end = begin + block.thread_count;

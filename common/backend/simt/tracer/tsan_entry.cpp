@@ -4,11 +4,14 @@
 // -fsanitize-coverage=trace-pc. Objects compiled so are linked without -fsanitize, against these
 // instead of the sanitizer's runtime. Host code of the same files calls them too: outside of a CUDA
 // thread they only do what an atomic operation must do.
+#include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
 #include <cstring>
-#include <regex>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "common/backend/simt/runtime/access_tracer.hpp"
 #include "common/backend/simt/runtime/symbolize.hpp"
@@ -131,6 +134,43 @@ void range(const void* address, size_t bytes, Op op, void* pc, uint32_t part) {
   }
 }
 
+/// The bytes of the arithmetic type to which a cast makes a pointer: of text that begins with
+/// "(const int*)" or "<int*>". 0: it is no such cast.
+size_t pointed_bytes(std::string_view text) {
+  constexpr std::pair<std::string_view, size_t> kTypes[] = {
+      {"short", 2},    {"int", 4},     {"", 4},  // unsigned
+      {"float", 4},    {"long", 8},    {"longlong", 8}, {"double", 8},  {"int16_t", 2},
+      {"uint16_t", 2}, {"int32_t", 4}, {"uint32_t", 4}, {"int64_t", 8}, {"uint64_t", 8}};
+  size_t at = 1;
+  bool is_unsigned = false;
+  // The words from here on without those that do not change the size.
+  const auto words = [&] {
+    std::string found;
+    while (at < text.size()) {
+      size_t end = at;
+      while (end < text.size() &&
+             (std::isalnum(static_cast<unsigned char>(text[end])) != 0 || text[end] == '_'))
+        ++end;
+      const std::string_view word = text.substr(at, end - at);
+      if (word.empty() && text[at] != ' ') break;
+      at = std::max(end, at + 1);
+      if (word == "unsigned") is_unsigned = true;
+      if (word != "unsigned" && word != "signed" && word != "const" && word != "volatile") {
+        found += word;
+      }
+    }
+    return found;
+  };
+  const std::string type = words();
+  if (at == text.size() || text[at++] != '*') return 0;
+  if (!words().empty() || at == text.size() || (text[at] != ')' && text[at] != '>')) return 0;
+  if (type.empty() && !is_unsigned) return 0;
+  for (const auto& [name, bytes] : kTypes) {
+    if (name == type) return bytes;
+  }
+  return 0;
+}
+
 /// Whether the access of `bytes` at `pc` is of a type that is aligned to its size. g++ calls the
 /// hook of a struct that is less aligned where it knows an address that is, as of a variable: the
 /// line then says `*(int*)`, or it is one of CUDA's vector types.
@@ -142,21 +182,14 @@ bool is_natural(void* pc, size_t bytes) {
   thread_local std::array<Known, 64> known;
   Known& entry = known[reinterpret_cast<uintptr_t>(pc) % known.size()];
   if (entry.pc == pc) return entry.is_natural;
-  const tracing::Untraced untraced;
+  const NoThread none;
   entry = {pc, copies_vector_type(pc)};
   if (entry.is_natural) return true;
   const SourceLocation location = symbolize({pc})[0];
   const std::string line = source_line(location.file, location.line);
-  static const std::regex cast(
-      R"((?:\(|<)\s*(?:(?:const|volatile|signed)\s+)*(unsigned\s+)?)"
-      R"((short|int|float|double|long long|long|u?int(?:16|32|64)_t)\s*(?:const\s*|volatile\s*)*\*\s*(?:\)|>))");
-  for (std::sregex_iterator at(line.begin(), line.end(), cast), end; at != end; ++at) {
-    const std::string type = (*at)[2];
-    const size_t size = type == "short" || type.find("16") != std::string::npos ? 2
-                        : type == "int" || type == "float" || type.find("32") != std::string::npos
-                            ? 4
-                            : 8;
-    if (size == bytes) entry.is_natural = true;
+  for (size_t at = line.find_first_of("(<"); at != line.npos;
+       at = line.find_first_of("(<", at + 1)) {
+    if (pointed_bytes(std::string_view(line).substr(at)) == bytes) entry.is_natural = true;
   }
   return entry.is_natural;
 }

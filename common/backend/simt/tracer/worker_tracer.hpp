@@ -345,16 +345,4 @@ class WorkerTracer final : public SyncTracer,
 // The tracer of this OS thread; null unless it runs a group of a launch that is being traced.
 inline constinit thread_local WorkerTracer* worker_tracer = nullptr;
 
-/// While one lives, nothing of this OS thread is traced. To find a line runs code of the standard
-/// library, of which the linker may have taken a copy with hooks; they must not switch threads.
-class Untraced {
- public:
-  Untraced() : tracer_(std::exchange(worker_tracer, nullptr)) {}
-  ~Untraced() { worker_tracer = tracer_; }
-  Untraced(const Untraced&) = delete;
-
- private:
-  WorkerTracer* tracer_;
-};
-
 }  // namespace cookbook::simt::tracing
