@@ -5,6 +5,8 @@
 
 #include "cuda_runtime.h"
 
+#define _CUFFT_H_  // helper_cuda.h of the samples asks
+
 typedef float cufftReal;
 typedef double cufftDoubleReal;
 typedef float2 cufftComplex;
@@ -21,10 +23,13 @@ enum cufftResult_t {
   CUFFT_SETUP_FAILED,
   CUFFT_INVALID_SIZE,
   CUFFT_UNALIGNED_DATA,
-  CUFFT_INVALID_DEVICE = 11,
-  CUFFT_NO_WORKSPACE = 13,
+  CUFFT_INCOMPLETE_PARAMETER_LIST,
+  CUFFT_INVALID_DEVICE,
+  CUFFT_PARSE_ERROR,
+  CUFFT_NO_WORKSPACE,
   CUFFT_NOT_IMPLEMENTED,
-  CUFFT_NOT_SUPPORTED = 16
+  CUFFT_LICENSE_ERROR,
+  CUFFT_NOT_SUPPORTED
 };
 typedef cufftResult_t cufftResult;
 enum cufftType_t {

@@ -4,6 +4,8 @@
 
 #include "cuda_runtime.h"
 
+#define CURAND_H_  // helper_cuda.h of the samples asks
+
 enum curandStatus_t {
   CURAND_STATUS_SUCCESS = 0,
   CURAND_STATUS_VERSION_MISMATCH = 100,
