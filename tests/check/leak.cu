@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Memory that is never freed or twice, errors that nobody sees, a copy the wrong way round.
 // exit: 1
+#include <memory>  // which has __noinline__ as the name of an attribute
+
 __global__ void set(int* x) { x[threadIdx.x] = 1; }
 
 int main() {

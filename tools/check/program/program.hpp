@@ -4,7 +4,6 @@
 // launch_at() in place of <<<...>>>.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -146,7 +145,9 @@ __forceinline__ T* dynamic_shared() {
 template <size_t kBytes>
 struct Text {
   char text[kBytes];
-  consteval Text(const char (&from)[kBytes]) { std::copy(from, from + kBytes, text); }
+  consteval Text(const char (&from)[kBytes]) {
+    for (size_t i = 0; i < kBytes; ++i) text[i] = from[i];
+  }
 };
 bool note_dynamic_shared(const char* place, const std::type_info& type);
 template <class T, Text kPlace>

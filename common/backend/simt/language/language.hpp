@@ -11,8 +11,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#if !defined(COOKBOOK_FEW_HEADERS)
 #include <memory>  // before __noinline__ is a macro: libstdc++ has it as an attribute's name
 #include <string>
+#endif
 #include <type_traits>
 
 #include "common/backend/simt/language/half_types.hpp"
