@@ -845,6 +845,11 @@ class WithoutTheLint(museum.InFolder):
             outcome = self.graded.run(museum.RIGHT)
         self.assertEqual([check for check in outcome["checks"] if not check["passed"]], [])
 
+    def test_the_same_text_by_another_name(self):
+        """What the compiler reads for the teacher's file has its name."""
+        self.assignment.file = self.assignment.file.with_name("other.cuh")
+        self.assertNotEqual(build.Builder(BUILD, self.assignment).folder, self.builder.folder)
+
     def test_the_book_below_tmp(self):
         """The box has a /tmp of its own, and what is bound there must not lie under it."""
         if not self.folder.is_relative_to("/tmp"):

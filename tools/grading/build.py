@@ -64,7 +64,7 @@ class Builder:
                                      cpu_seconds=assignment.limits["compile_seconds"], memory_mb=6144, file_mb=256)
         libraries = [Path(name) for key in ("link_worker", "link_grader") for name in self.flags.get(key, [])
                      if name.endswith(".a")]
-        state = [self.flags, assignment.text, assignment.files, assignment.level, Path(__file__).read_text(),
+        state = [self.flags, assignment.file.name, assignment.text, assignment.files, assignment.level, Path(__file__).read_text(),
                  [(str(path), path.stat().st_mtime_ns) for path in libraries]]
         self.digest = hashlib.sha256(json.dumps(state).encode()).hexdigest()[:16]
         self.folder = self.build / "grading" / self.digest
