@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A header that is not here.
 // exit: 2
-#include <cufft.h>  // unsupported: cuFFT
+#include <cusolverDn.h>  // unsupported: cuSOLVER
 
 int main() { return 0; }
