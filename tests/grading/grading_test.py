@@ -710,7 +710,9 @@ class SmallClass(museum.InFolder):
         # Ctrl-C ends the class at once, not when its submissions have ended.
         museum.write(self.folder / "slow", ["cheat_endless_loop"])
         with subprocess.Popen(museum.command(BUILD, self.folder / "slow", self.folder / "slow grades"), text=True, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, start_new_session=True) as process:
+                              stderr=subprocess.STDOUT, start_new_session=True,
+                              # A shell lets its jobs in the background ignore it.
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
             process.stdout.readline()
             os.killpg(process.pid, signal.SIGINT)
             self.assertIn("Interrupted: the same command grades the rest", process.communicate(timeout=15)[0])
