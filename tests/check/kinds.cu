@@ -2,6 +2,7 @@
 // One small kernel for each kind of mistake, beside a correct one, and what a buffer is called.
 // exit: 1
 // options: --leaks
+// prints: extern __shared__ 'letters' and 'numbers' start at the same address
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -35,6 +36,14 @@ __global__ void guarded_sum_of_20(const int* x, int* sum) {
 __global__ void beyond_table(int shift) {
   table[threadIdx.x + shift] = 1;  // finds: out-of-bounds
 }
+__global__ void two_names(int* x) {
+  extern __shared__ short letters[];
+  extern __shared__ int numbers[];
+  letters[threadIdx.x] = 1;
+  __syncthreads();
+  x[threadIdx.x] = numbers[threadIdx.x / 2];
+}
+
 // nvcc refuses it: no kernel can see a variable of the host, but constants.
 int host_factor = 3;
 const int kHostFactor = 3;
@@ -212,6 +221,7 @@ int main() {
   if (cudaMemcpy(host, small, 4, cudaMemcpyDeviceToHost)) return 1;
   beyond_table<<<1, 64>>>(0);
   beyond_table<<<1, 64>>>(1);
+  two_names<<<1, 16, 64>>>(big);
   read_host_variable<<<1, 16>>>(big);
   read_host_constant<<<1, 16>>>(big);
   write_constant<<<1, 1>>>();

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 import passes
-from rewrite import HERE, OWN, PROGRAM, Unsupported, foreign_header, rewrite, source_line
+from rewrite import HERE, NOTES, OWN, PROGRAM, Unsupported, foreign_header, rewrite, source_line
 
 ROOT = Path(__file__).resolve().parents[2]
 QUIET = 20  # seconds of a traced run of which nothing is said
@@ -660,7 +660,7 @@ def main(argv):
             if all(other[2] and (other[0], other[2]["copied"]) == (plain[0], plain[2]["copied"]) for other in others):
                 traced[2]["findings"].remove(finding)
     out = collect(plain, traced, reverse, ignored, arguments.time_limit, arguments.leaks, hint)
-    out["notes"] += architecture_notes(compiler.host_sides)
+    out["notes"] += [*architecture_notes(compiler.host_sides), *sorted(NOTES)]
     print_report(out, arguments.quiet)
     document = json.dumps(dict(out, sources=list(map(str, sources)), exit_status=exit_status(out)), indent=1) + "\n"
     if arguments.json:

@@ -71,6 +71,7 @@ HEADERS = [  # what no header here answers, with what it stands for
 # Of Thrust: they take a policy, which may say where they are called.
 ALGORITHMS = {"sort", "sort_by_key"} | set(re.findall(
     r"COOKBOOK_(?:POLICY|OF_RANGE)\((\w+)", (PROGRAM / "include/thrust/detail/algorithms.h").read_text())) - {"NAME"}
+NOTES = set()  # what is no mistake, and unexpected
 HERE = set()  # headers of HEADERS, or folders of them, that an option brings
 INCLUDE = re.compile(r'\s*#\s*include\s*[<"]([^>"]+)[>"]')
 
@@ -200,6 +201,8 @@ class Rewriter:
         self.tokens = tokens_of(text)
         self.traced = traced
         self.red_zones = 0
+        self.function = None  # where the body under way begins
+        self.dynamic = {}  # the first extern __shared__ name of each
         self.variables = 0
         self.assemblies = 0
         self.braces, self.opened = [0], 0  # those that are open, by number
@@ -579,6 +582,10 @@ class Rewriter:
             token = self.token(start)
             place = f"{token.file}:{token.line}:{name}".replace("\\", "\\\\").replace('"', '\\"')
             text = f'auto* const {name} = {RUNTIME}dynamic_shared<{element}, "{place}">()'
+            first = self.dynamic.setdefault(self.function, name)
+            if first != name:
+                NOTES.add(f"{Path(token.file).name}:{token.line}: extern __shared__ '{first}' and '{name}' start at the "
+                          "same address: declare one, and give the other an address within it")
         else:
             text = f"static const {RUNTIME}DynamicShared<{element}> {name}{{}}"
         self.put_before(end, text)
@@ -616,6 +623,7 @@ class Rewriter:
             if text == "{":
                 what = self.scope_of_brace(at) if scope != "function" else "function"
                 if what == "function":
+                    self.function = at if scope != "function" else self.function
                     code = code or ({"__device__": "device", "__host__": None, "": None}.get(
                         " ".join(sorted(words)), "both"))
                     words = set()
