@@ -468,6 +468,7 @@ def main(argv):
     try:
         return grade_class(argv)
     except KeyboardInterrupt:
+        print("\nInterrupted: the same command grades the rest.", file=sys.stderr)
         return 130
     except (OSError, RuntimeError) as reason:
         print(f"grade: {reason}", file=sys.stderr)
@@ -536,9 +537,6 @@ def grade_class(argv):
         except job_array.NoSlurm as reason:
             print(f"grade: {reason}", file=sys.stderr)
             return 2
-        except KeyboardInterrupt:
-            print("\nInterrupted: the same command grades the rest.", file=sys.stderr)
-            return 130
         mark_equal(results)
         if arguments.out:
             report.write_all(out, assignment, results)
